@@ -1,0 +1,16 @@
+-- The checks hold the rules of NewPet once more, so that no other writer can store what the service would refuse.
+CREATE TABLE pets (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL CHECK (
+    -- The white space of ECMA-262, section 12.2 and 12.3: what the schema's \S excludes.
+    trim(name, char(
+      9, 10, 11, 12, 13, 32, 160, 5760, 8192, 8193, 8194, 8195, 8196, 8197, 8198,
+      8199, 8200, 8201, 8202, 8232, 8233, 8239, 8287, 12288, 65279
+    )) <> ''
+  ),
+  category_id INTEGER NOT NULL,
+  status TEXT NOT NULL CHECK (status IN ('available', 'pending', 'sold'))
+) STRICT;
+
+-- Ends in the rowid, which is the id: a filtered page is one range of it.
+CREATE INDEX pets_by_status ON pets (status);
