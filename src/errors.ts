@@ -1,0 +1,45 @@
+// Every refusal is an ApiError, thrown anywhere and rendered here. What is not one is a fault of ours: the caller
+// gets a fixed sentence, the log gets the cause.
+
+import { mayPass } from "./database";
+import { json } from "./responses";
+
+const STATUS = {
+  bad_request: 400,
+  unauthorized: 401,
+  not_found: 404,
+  method_not_allowed: 405,
+  gone: 410,
+  content_too_large: 413,
+  unsupported_media_type: 415,
+  internal_error: 500,
+  service_unavailable: 503,
+} as const;
+
+/** A refusal that the caller sees: the interface's Error body, its status, and the headers that belong to it. */
+export class ApiError extends Error {
+  readonly code: keyof typeof STATUS;
+  readonly headers: Record<string, string>;
+
+  constructor(code: keyof typeof STATUS, message: string, headers: Record<string, string> = {}) {
+    super(message);
+    this.code = code;
+    this.headers = headers;
+  }
+}
+
+export function renderError(thrown: unknown): Response {
+  const { code, message, headers } = asApiError(thrown);
+  const status = STATUS[code];
+  return json(JSON.stringify({ code, message, status }), { status, headers });
+}
+
+function asApiError(thrown: unknown): ApiError {
+  if (thrown instanceof ApiError) return thrown;
+  console.error(thrown);
+  if (!mayPass(thrown))
+    return new ApiError("internal_error", "The service failed to answer; the failure has been logged.");
+  return new ApiError("service_unavailable", "The store cannot be reached at the moment; try again.", {
+    "Retry-After": "1",
+  });
+}
