@@ -1,0 +1,357 @@
+import { describe, expect, it } from "vitest";
+import { badRequest, call, countStored, create, expectBody, expectError } from "./service";
+
+const NAME = "must be a string with at least one character that is not white space";
+const INT64 = "an integer between -9223372036854775808 and 9223372036854775807";
+const STATUS = "must be one of available, pending, sold";
+
+/** Asserts that the animal came back in the answer, from getPet and from listPets, to the last digit and code point. */
+async function expectStored(body: string | Uint8Array, pet: string): Promise<void> {
+  const answer = await create(body);
+  const location = answer.headers.get("Location");
+  expect(location).toMatch(/^\/v1\/pets\/[1-9]\d*$/);
+  const id = location?.replace("/v1/pets/", "");
+  const stored = `{"id":${id},${pet}}`;
+  expectBody(answer, 201, stored);
+  expectBody(await call(`${location}`), 200, stored);
+  expectBody(await call(`/v1/pets?after=${Number(id) - 1}`), 200, `[${stored}]`);
+}
+
+describe("createPet", () => {
+  it("answers 201 with the animal and its Location", async () => {
+    const answer = await create('{"name":"Rex","categoryId":7,"status":"pending"}');
+    expectBody(answer, 201, '{"id":1,"name":"Rex","categoryId":7,"status":"pending"}');
+    expect(answer.headers.get("Location")).toBe("/v1/pets/1");
+  });
+
+  it.each(["available", "pending", "sold"])("stores the status %s", async (status) => {
+    await expectStored(
+      JSON.stringify({ name: "Rex", categoryId: 1, status }),
+      `"name":"Rex","categoryId":1,"status":"${status}"`,
+    );
+  });
+
+  it("makes an animal available when status is absent", async () => {
+    await expectStored('{"name":"Rex","categoryId":1}', '"name":"Rex","categoryId":1,"status":"available"');
+  });
+
+  it("gives ids that start at 1 and rise", async () => {
+    for (const id of [1, 2, 3]) {
+      const { headers } = await create({ name: "Rex", categoryId: 1 });
+      expect(headers.get("Location")).toBe(`/v1/pets/${id}`);
+    }
+  });
+
+  it("gives concurrent requests ids of their own", async () => {
+    const answers = await Promise.all(Array.from({ length: 50 }, () => create({ name: "Rex", categoryId: 1 })));
+    expect(new Set(answers.map(({ headers }) => headers.get("Location"))).size).toBe(50);
+    expect(await countStored()).toBe(50);
+  });
+
+  it("ignores unknown properties, an id too", async () => {
+    await expectStored(
+      '{"id":99,"name":"Rex","categoryId":1,"owner":{"name":null},"__proto__":{"status":"sold"},"constructor":1e999}',
+      '"name":"Rex","categoryId":1,"status":"available"',
+    );
+  });
+
+  it("ignores the query", async () => {
+    const headers = { "Content-Type": "application/json" };
+    const answer = await call("/v1/pets?limit=x", { method: "POST", body: '{"name":"Rex","categoryId":1}', headers });
+    expect(answer.status).toBe(201);
+  });
+});
+
+describe("createPet, categoryId", () => {
+  it.each([
+    ["9223372036854775807", "9223372036854775807"],
+    ["-9223372036854775808", "-9223372036854775808"],
+    ["9007199254740993", "9007199254740993"],
+    ["-9007199254740993", "-9007199254740993"],
+    ["0", "0"],
+    ["-0", "0"],
+    ["-0.0", "0"],
+    ["0e999999999", "0"],
+    ["1.0", "1"],
+    ["1e2", "100"],
+    ["1E+2", "100"],
+    ["-1.50e1", "-15"],
+    ["100e-2", "1"],
+    ["0.001e3", "1"],
+    ["9223372036854775807.0", "9223372036854775807"],
+    ["9.223372036854775807e18", "9223372036854775807"],
+    ["-92233720368547758080e-1", "-9223372036854775808"],
+    [`1${"0".repeat(60_000)}e-60000`, "1"],
+    [`0.${"0".repeat(60_000)}1e60001`, "1"],
+  ])("takes %.40s for the integer %s", async (written, categoryId) => {
+    await expectStored(
+      `{"name":"Rex","categoryId":${written}}`,
+      `"name":"Rex","categoryId":${categoryId},"status":"available"`,
+    );
+  });
+
+  it.each([
+    "9223372036854775808",
+    "-9223372036854775809",
+    "9223372036854775807.5",
+    "10000000000000000000",
+    "1.5",
+    "1.0000000000000001",
+    "1e-1",
+    "1e30",
+    "1e999999999",
+    "1e-999999999",
+    `1e${"9".repeat(60_000)}`,
+    '"1"',
+    '""',
+    "true",
+    "null",
+    "[]",
+    "[1]",
+    "{}",
+  ])("refuses %.40s", async (written) => {
+    expectError(await create(`{"name":"Rex","categoryId":${written}}`), badRequest(`categoryId must be ${INT64}.`));
+    expect(await countStored()).toBe(0);
+  });
+});
+
+describe("createPet, name", () => {
+  it.each([
+    ["an emoji of several code points", "👩🏽‍🚀"],
+    ["U+0000", "a\u0000b"],
+    ["U+0000 alone", "\u0000"],
+    ["quotes and backslashes", `"'\\\`;--`],
+    ["control characters", "\u0001\b\f\n\r\t\u001f\u007f\u0085"],
+    ["white space around", " \tRex\n "],
+    ["no normalisation", "e\u0301 \u00e9 \u212b \uff21"],
+    ["U+200B, which is no white space", "\u200b"],
+    ["non-characters", "\ufffe\uffff\u{10ffff}"],
+    ["U+FFFD", "\ufffd"],
+    ["10,000 characters", "x".repeat(10_000)],
+    ["the text of a number", "9223372036854775808"],
+    ["SQL", "'); DROP TABLE pets; --"],
+  ])("keeps %s", async (_, name) => {
+    const { text } = await create({ name, categoryId: 1 });
+    expect(JSON.parse(text)).toEqual({ id: 1, name, categoryId: 1, status: "available" });
+    expectBody(await call("/v1/pets/1"), 200, text);
+    expectBody(await call("/v1/pets"), 200, `[${text}]`);
+  });
+
+  it("keeps every code point there is", async () => {
+    const names = [];
+    for (let start = 0; start < 0x110000; start += 0x2000) {
+      if (start < 0xd800 || start > 0xdfff) {
+        const codePoints = Array.from({ length: 0x2000 }, (_, i) => start + i).filter((c) => c < 0xd800 || c > 0xdfff);
+        names.push(String.fromCodePoint(...codePoints));
+      }
+    }
+    for (const name of names) expect((await create({ name, categoryId: 1 })).status).toBe(201);
+    const listed: { name: string }[] = [
+      ...JSON.parse((await call("/v1/pets?limit=100")).text),
+      ...JSON.parse((await call("/v1/pets?limit=100&after=100")).text),
+    ];
+    expect(listed.map(({ name }) => name)).toEqual(names);
+  });
+
+  it.each([
+    "",
+    " ",
+    "\t\n\v\f\r",
+    "\u00a0",
+    "\u1680",
+    "\u2000\u200a",
+    "\u2028\u2029",
+    "\u202f",
+    "\u205f",
+    "\u3000",
+    "\ufeff",
+  ])("refuses white space alone: %j", async (name) => {
+    expectError(await create({ name, categoryId: 1 }), badRequest(`name ${NAME}.`));
+    expect(await countStored()).toBe(0);
+  });
+
+  it.each(["1", "true", "null", "[]", '["Rex"]', "{}"])("refuses %s", async (written) => {
+    expectError(await create(`{"name":${written},"categoryId":1}`), badRequest(`name ${NAME}.`));
+    expect(await countStored()).toBe(0);
+  });
+
+  it.each(["\\ud800", "\\udc00", "a\\ud83dz", "\\udc36\\ud83d"])(
+    "refuses the lone surrogate in %s",
+    async (escaped) => {
+      const answer = await create(`{"name":"${escaped}","categoryId":1}`);
+      expectError(answer, badRequest("name must be well-formed Unicode, without lone surrogates."));
+      expect(await countStored()).toBe(0);
+    },
+  );
+
+  it("takes a surrogate pair written as two escapes", async () => {
+    await expectStored('{"name":"\\ud83d\\udc36","categoryId":1}', '"name":"🐶","categoryId":1,"status":"available"');
+  });
+});
+
+describe("createPet, a body that is no NewPet", () => {
+  it.each([
+    ["{}", `name is required and ${NAME}; categoryId is required and must be ${INT64}.`],
+    ['{"name":"Rex"}', `categoryId is required and must be ${INT64}.`],
+    ['{"categoryId":1}', `name is required and ${NAME}.`],
+    ['{"Name":"Rex","categoryID":1}', `name is required and ${NAME}; categoryId is required and must be ${INT64}.`],
+    ['{"name":1,"categoryId":"1","status":"gone"}', `name ${NAME}; categoryId must be ${INT64}; status ${STATUS}.`],
+    ['{"name":" ","categoryId":1.5,"status":null}', `name ${NAME}; categoryId must be ${INT64}; status ${STATUS}.`],
+    ['{"name":"Rex","categoryId":1,"status":null}', `status ${STATUS}.`],
+    ['{"name":"Rex","categoryId":1,"status":"Sold"}', `status ${STATUS}.`],
+    ['{"name":"Rex","categoryId":1,"status":""}', `status ${STATUS}.`],
+    ['{"name":"Rex","categoryId":1,"status":["sold"]}', `status ${STATUS}.`],
+    ['{"name":"Rex","categoryId":1,"status":0}', `status ${STATUS}.`],
+    ["[]", "The body must be a JSON object with name and categoryId."],
+    ['[{"name":"Rex","categoryId":1}]', "The body must be a JSON object with name and categoryId."],
+    ["null", "The body must be a JSON object with name and categoryId."],
+    ["1", "The body must be a JSON object with name and categoryId."],
+    ['"name"', "The body must be a JSON object with name and categoryId."],
+  ])("%s is 400, with every fault named", async (body, message) => {
+    expectError(await create(body), badRequest(message));
+    expect(await countStored()).toBe(0);
+  });
+});
+
+describe("createPet, a body that is no JSON", () => {
+  const NOT_JSON = 'The body is not valid JSON; it must be one JSON object, such as {"name": "Rex", "categoryId": 1}.';
+
+  it.each([
+    ["nothing", ""],
+    ["half an object", '{"name":"Rex","categoryId":'],
+    ["a trailing comma", '{"name":"Rex","categoryId":1,}'],
+    ["two objects", '{"name":"Rex","categoryId":1}{}'],
+    ["single quotes", "{'name':'Rex','categoryId':1}"],
+    ["NaN", '{"name":"Rex","categoryId":NaN}'],
+    ["a leading zero", '{"name":"Rex","categoryId":01}'],
+    ["a leading plus", '{"name":"Rex","categoryId":+1}'],
+    ["a bare control character", '{"name":"a\u0000b","categoryId":1}'],
+    ["brackets nested by the thousand", "[".repeat(30_000)],
+    ["arrays nested by the thousand", "[".repeat(30_000) + "]".repeat(30_000)],
+    ["a form", "name=Rex&categoryId=1"],
+  ])("%s is 400", async (_, body) => {
+    const answer = await create(body);
+    expect(answer.status).toBe(400);
+    expect(JSON.parse(answer.text).code).toBe("bad_request");
+    if (!body.endsWith("]")) expectError(answer, badRequest(NOT_JSON));
+    expect(await countStored()).toBe(0);
+  });
+
+  it.each([
+    ["a stray byte", [0xff]],
+    ["an overlong form", [0xc0, 0xaf]],
+    ["a surrogate", [0xed, 0xa0, 0x80]],
+    ["a sequence that breaks off", [0xf0, 0x9f, 0x90]],
+  ])("%s, which is no UTF-8, is 400", async (_, bytes) => {
+    const encoder = new TextEncoder();
+    const [before, after] = [encoder.encode('{"categoryId":1,"name":"a'), encoder.encode('"}')];
+    expectError(
+      await create(new Uint8Array([...before, ...bytes, ...after])),
+      badRequest("The body is not valid UTF-8."),
+    );
+    expectError(await create(new Uint8Array([...before, ...bytes])), badRequest("The body is not valid UTF-8."));
+    expect(await countStored()).toBe(0);
+  });
+
+  it("takes a byte order mark for none of the body (RFC 8259, section 8.1)", async () => {
+    const body = new TextEncoder().encode('\ufeff{"name":"Rex","categoryId":1}');
+    await expectStored(body, '"name":"Rex","categoryId":1,"status":"available"');
+  });
+});
+
+describe("createPet, size", () => {
+  const LIMIT = 65_536;
+  const TOO_LARGE = { code: "content_too_large", message: "The body must be at most 65536 bytes.", status: 413 };
+  const bodyOf = (length: number) => {
+    const [before, after] = ['{"categoryId":1,"name":"', '"}'];
+    return before + "x".repeat(length - before.length - after.length) + after;
+  };
+
+  /** A body without Content-Length, in pieces of `size` bytes; tells how many were asked for. */
+  function chunked(text: string, size: number): { body: ReadableStream; taken: () => number } {
+    const bytes = new TextEncoder().encode(text);
+    let taken = 0;
+    const body = new ReadableStream({
+      pull(controller) {
+        const start = taken++ * size;
+        if (start >= bytes.length) controller.close();
+        else controller.enqueue(bytes.subarray(start, start + size));
+      },
+    });
+    return { body, taken: () => taken };
+  }
+
+  it("takes 64 KiB", async () => {
+    expect((await create(bodyOf(LIMIT))).status).toBe(201);
+    expect((await create(chunked(bodyOf(LIMIT), 1000).body)).status).toBe(201);
+  });
+
+  it("puts together characters that fall on the edge of two pieces", async () => {
+    const { body } = chunked('{"categoryId":1,"name":"🐶é🐶"}', 1);
+    expect(JSON.parse((await create(body)).text).name).toBe("🐶é🐶");
+  });
+
+  it("refuses one byte more", async () => {
+    expectError(await create(bodyOf(LIMIT + 1)), TOO_LARGE);
+    expectError(await create(chunked(bodyOf(LIMIT + 1), 1000).body), TOO_LARGE);
+    expect(await countStored()).toBe(0);
+  });
+
+  it("counts bytes, not characters", async () => {
+    expectError(await create({ name: "é".repeat(LIMIT / 2), categoryId: 1 }), TOO_LARGE);
+  });
+
+  it("refuses by the announced length, before anything is read", async () => {
+    const { body, taken } = chunked(bodyOf(1000), 1000);
+    expectError(await create(body, { headers: { "Content-Length": "65537" } }), TOO_LARGE);
+    expect(taken()).toBeLessThanOrEqual(1);
+  });
+
+  it("stops reading at the limit", async () => {
+    const { body, taken } = chunked("x".repeat(LIMIT * 100), 1024);
+    expectError(await create(body), TOO_LARGE);
+    expect(taken()).toBeLessThan(80);
+  });
+});
+
+describe("createPet, media type", () => {
+  it.each([
+    "application/json",
+    "APPLICATION/JSON",
+    "application/json; charset=utf-8",
+    "application/json ;charset=UTF-8",
+    "application/vnd.api+json",
+    "application/merge-patch+json; x=1",
+    "text/x+json",
+  ])("takes %s", async (type) => {
+    const answer = await create({ name: "Rex", categoryId: 1 }, { headers: { "Content-Type": type } });
+    expect(answer.status).toBe(201);
+  });
+
+  it.each([
+    "",
+    "text/plain",
+    "text/json",
+    "application/x-www-form-urlencoded",
+    "application/jsonp",
+    "application/json5",
+    "application/+",
+    "json",
+    "application/json, application/json",
+    "text/plain; a=application/json",
+  ])("refuses %j", async (type) => {
+    const answer = await create({ name: "Rex", categoryId: 1 }, { headers: { "Content-Type": type } });
+    expectError(answer, {
+      code: "unsupported_media_type",
+      message: "The body must be sent as Content-Type: application/json.",
+      status: 415,
+    });
+    expect(await countStored()).toBe(0);
+  });
+
+  it("refuses a body without any", async () => {
+    const body = new TextEncoder().encode('{"name":"Rex","categoryId":1}');
+    expect((await call("/v1/pets", { method: "POST", body })).status).toBe(415);
+    expect((await call("/v1/pets", { method: "POST" })).status).toBe(415);
+  });
+});

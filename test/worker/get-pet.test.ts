@@ -1,0 +1,119 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { type Answer, call, create, expectBody, expectError, insert } from "./service";
+
+const NOT_FOUND = { code: "not_found", message: "There is no animal with this id.", status: 404 };
+const GONE = {
+  code: "gone",
+  message: "getPet was removed on 5 December 2030: use GET /v1/pets, with the status filter, instead.",
+  status: 410,
+};
+
+function expectDeprecated({ headers }: Answer): void {
+  expect(headers.get("Deprecation")).toBe("@1795132800");
+  expect(headers.get("Sunset")).toBe("Thu, 05 Dec 2030 00:00:00 GMT");
+  expect(headers.get("Link")).toBe('</v1/pets>; rel="successor-version", </>; rel="deprecation"; type="text/html"');
+}
+
+describe("getPet", () => {
+  it("answers the animal, marked as deprecated", async () => {
+    await create({ name: "Rex", categoryId: 7, status: "sold" });
+    const answer = await call("/v1/pets/1");
+    expectBody(answer, 200, '{"id":1,"name":"Rex","categoryId":7,"status":"sold"}');
+    expectDeprecated(answer);
+  });
+
+  it("marks it with the day of the deprecation", () => {
+    expect(new Date(1795132800 * 1000).toISOString()).toBe("2026-11-20T00:00:00.000Z");
+  });
+
+  it.each(["9223372036854775807", "-9223372036854775808", "9007199254740993", "-1", "0"])(
+    "finds the id %s, exactly",
+    async (id) => {
+      await insert(id, { categoryId: id });
+      expectBody(
+        await call(`/v1/pets/${id}`),
+        200,
+        `{"id":${id},"name":"Rex","categoryId":${id},"status":"available"}`,
+      );
+    },
+  );
+
+  it("tells neighbours beyond 2^53 apart", async () => {
+    await insert("9007199254740993");
+    expectError(await call("/v1/pets/9007199254740992"), NOT_FOUND);
+    expectError(await call("/v1/pets/9007199254740994"), NOT_FOUND);
+  });
+
+  it("takes percent-encoded digits for the same digits (RFC 3986, section 6.2.2.2)", async () => {
+    await insert("12");
+    expect((await call("/v1/pets/%31%32")).status).toBe(200);
+  });
+
+  it.each([
+    "2",
+    "0",
+    "-1",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "9223372036854775808",
+    "-9223372036854775809",
+    "9".repeat(1000),
+    "01",
+    "+1",
+    "-0",
+    "1.0",
+    "1e0",
+    "0x1",
+    "1%20",
+    "%201",
+    "1%00",
+    "%",
+    "%FF",
+    "%2F",
+    "abc",
+    "null",
+    "1;",
+    "1'",
+    "١",
+  ])("%.40s is 404, marked as deprecated", async (petId) => {
+    await insert("1");
+    const answer = await call(`/v1/pets/${petId}`);
+    expectError(answer, NOT_FOUND);
+    expectDeprecated(answer);
+  });
+
+  it("ignores the query", async () => {
+    await insert("1");
+    expect((await call("/v1/pets/1?limit=x&limit=y")).status).toBe(200);
+  });
+});
+
+describe("getPet, on its last day", () => {
+  const REMOVAL = Date.UTC(2030, 11, 5);
+
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it("answers until the last millisecond", async () => {
+    await insert("1");
+    vi.setSystemTime(REMOVAL - 1);
+    const answer = await call("/v1/pets/1");
+    expect(answer.status).toBe(200);
+    expectDeprecated(answer);
+  });
+
+  it.each([REMOVAL, REMOVAL + 1, Date.UTC(2040, 0)])("is gone at %d", async (now) => {
+    await insert("1");
+    vi.setSystemTime(now);
+    for (const path of ["/v1/pets/1", "/v1/pets/2", "/v1/pets/x"]) {
+      const answer = await call(path);
+      expectError(answer, GONE);
+      expectDeprecated(answer);
+      expect((await call(path, { method: "HEAD" })).status).toBe(410);
+      expect((await call(path, { authorization: null })).status).toBe(401);
+      expect((await call(path, { method: "PUT" })).status).toBe(405);
+    }
+    expect((await call("/v1/pets")).status).toBe(200);
+  });
+});

@@ -1,0 +1,193 @@
+import { env } from "cloudflare:workers";
+import { describe, expect, it } from "vitest";
+import { type Answer, badRequest, call, expectBody, expectError, insert, ORIGIN } from "./service";
+
+const LIMIT = "limit must be an integer from 1 to 100";
+const STATUS = "status must be one of available, pending, sold";
+const AFTER = "after must be an integer between -9223372036854775808 and 9223372036854775807";
+const STATUSES = ["available", "pending", "sold"];
+
+/** Stores `count` animals, with the statuses in turn. */
+async function insertMany(count: number): Promise<void> {
+  const row = env.DB.prepare("INSERT INTO pets (name, category_id, status) VALUES ('Rex', '1', ?)");
+  await env.DB.batch(Array.from({ length: count }, (_, i) => row.bind(STATUSES[i % 3])));
+}
+
+const ids = ({ text }: Answer): number[] => JSON.parse(text).map(({ id }: { id: number }) => id);
+const range = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, i) => first + i);
+
+/** The path of the next page, out of the Link header. */
+function nextPath({ headers }: Answer): string | undefined {
+  const link = headers.get("Link");
+  if (link === null) return undefined;
+  expect(link).toMatch(/^<https:\/\/store\.example\/v1\/pets\?[^<>]*>; rel="next"$/);
+  return link.slice(1 + ORIGIN.length, link.indexOf(">"));
+}
+
+describe("listPets", () => {
+  it("answers an empty array for an empty store", async () => {
+    const answer = await call("/v1/pets");
+    expectBody(answer, 200, "[]");
+    expect(answer.headers.has("Link")).toBe(false);
+  });
+
+  it("answers the animals in ascending order of id", async () => {
+    for (const id of ["10", "2", "1000", "1", "100"]) await insert(id);
+    expect(ids(await call("/v1/pets"))).toEqual([1, 2, 10, 100, 1000]);
+    expect(ids(await call("/v1/pets?status=available"))).toEqual([1, 2, 10, 100, 1000]);
+  });
+
+  it("answers whole animals, exact at both ends of int64", async () => {
+    await insert("-9223372036854775808", { categoryId: "9223372036854775807" });
+    await insert("9223372036854775807", { name: 'a"b\\', categoryId: "-9223372036854775808", status: "sold" });
+    const first = '{"id":-9223372036854775808,"name":"Rex","categoryId":9223372036854775807,"status":"available"}';
+    const last = '{"id":9223372036854775807,"name":"a\\"b\\\\","categoryId":-9223372036854775808,"status":"sold"}';
+    expectBody(await call("/v1/pets"), 200, `[${first},${last}]`);
+    expectBody(await call("/v1/pets?status=available"), 200, `[${first}]`);
+    expectBody(await call("/v1/pets?after=-9223372036854775808"), 200, `[${last}]`);
+    expectBody(await call("/v1/pets?after=9223372036854775806"), 200, `[${last}]`);
+    expectBody(await call("/v1/pets?after=9223372036854775807"), 200, "[]");
+    expect(nextPath(await call("/v1/pets?limit=1"))).toBe("/v1/pets?limit=1&after=-9223372036854775808");
+  });
+
+  it.each(STATUSES)("answers only the %s ones", async (status) => {
+    await insertMany(9);
+    const answer = await call(`/v1/pets?status=${status}`);
+    const pets: { id: number; status: string }[] = JSON.parse(answer.text);
+    expect(pets.map((pet) => pet.status)).toEqual([status, status, status]);
+    expect(pets.map((pet) => (pet.id - 1) % 3)).toEqual(Array(3).fill(STATUSES.indexOf(status)));
+  });
+
+  it("answers 20 where no limit is given", async () => {
+    await insertMany(21);
+    const answer = await call("/v1/pets");
+    expect(ids(answer)).toEqual(range(1, 20));
+    expect(nextPath(answer)).toBe("/v1/pets?after=20");
+  });
+
+  it.each([
+    ["1", 1],
+    ["2", 2],
+    ["007", 7],
+    ["%31%30", 10],
+    ["100", 100],
+  ])("takes the limit %s", async (limit, count) => {
+    await insertMany(101);
+    expect(ids(await call(`/v1/pets?limit=${limit}`))).toEqual(range(1, count));
+  });
+});
+
+describe("listPets, pages", () => {
+  it("leads through all animals once, by the links", async () => {
+    await insertMany(10);
+    const pages = [];
+    for (let path: string | undefined = "/v1/pets?limit=3"; path; ) {
+      const answer = await call(path);
+      pages.push(ids(answer));
+      path = nextPath(answer);
+    }
+    expect(pages).toEqual([[1, 2, 3], [4, 5, 6], [7, 8, 9], [10]]);
+  });
+
+  it("keeps limit and status in the link", async () => {
+    await insertMany(9);
+    const first = await call("/v1/pets?status=pending&limit=2");
+    expect(ids(first)).toEqual([2, 5]);
+    expect(nextPath(first)).toBe("/v1/pets?status=pending&limit=2&after=5");
+    const second = await call("/v1/pets?status=pending&limit=2&after=5");
+    expect(ids(second)).toEqual([8]);
+    expect(nextPath(second)).toBeUndefined();
+  });
+
+  it("has no link on a last page that is full", async () => {
+    await insertMany(4);
+    expect(nextPath(await call("/v1/pets?limit=4"))).toBeUndefined();
+    expect(nextPath(await call("/v1/pets?limit=2&after=2"))).toBeUndefined();
+    expect(nextPath(await call("/v1/pets?limit=3"))).toBe("/v1/pets?limit=3&after=3");
+  });
+
+  it.each([
+    ["-9223372036854775808", [1, 2, 3]],
+    ["-1", [1, 2, 3]],
+    ["0", [1, 2, 3]],
+    ["2", [3]],
+    ["3", []],
+    ["9223372036854775807", []],
+  ])("begins after %s", async (after, expected) => {
+    await insertMany(3);
+    expect(ids(await call(`/v1/pets?after=${after}`))).toEqual(expected);
+  });
+
+  it("loses and doubles nothing when animals are added while a caller pages", async () => {
+    await insertMany(4);
+    const first = await call("/v1/pets?limit=2");
+    await insertMany(2);
+    const second = await call(`${nextPath(first)}`);
+    const third = await call(`${nextPath(second)}`);
+    expect([...ids(first), ...ids(second), ...ids(third)]).toEqual(range(1, 6));
+  });
+});
+
+describe("listPets, a query that is refused", () => {
+  it.each([
+    ["limit=0", LIMIT],
+    ["limit=101", LIMIT],
+    ["limit=99999999999999999999", LIMIT],
+    ["limit=-1", LIMIT],
+    ["limit=%2B1", LIMIT],
+    ["limit=+1", LIMIT],
+    ["limit=1.0", LIMIT],
+    ["limit=1e1", LIMIT],
+    ["limit=0x10", LIMIT],
+    ["limit=1_0", LIMIT],
+    ["limit=%D9%A1", LIMIT],
+    ["limit=1%0A", LIMIT],
+    ["limit=", LIMIT],
+    ["limit", LIMIT],
+    ["limit=null", LIMIT],
+    ["status=", STATUS],
+    ["status", STATUS],
+    ["status=Available", STATUS],
+    ["status=available%20", STATUS],
+    ["status=gone", STATUS],
+    ["status=available,sold", STATUS],
+    ["status=constructor", STATUS],
+    ["after=", AFTER],
+    ["after=x", AFTER],
+    ["after=1.0", AFTER],
+    ["after=1e1", AFTER],
+    ["after=+1", AFTER],
+    ["after=01", AFTER],
+    ["after=-0", AFTER],
+    ["after=9223372036854775808", AFTER],
+    ["after=-9223372036854775809", AFTER],
+    [`after=${"9".repeat(1000)}`, AFTER],
+    ["limit=1&limit=1", "limit must be given only once"],
+    ["limit=&limit=1", "limit must be given only once"],
+    ["status=sold&status=sold", "status must be given only once"],
+    ["after=1&limit=1&after=2", "after must be given only once"],
+    ["limit=0&status=x&after=y", `${LIMIT}; ${STATUS}; ${AFTER}`],
+  ])("%.40s is 400", async (query, message) => {
+    expectError(await call(`/v1/pets?${query}`), badRequest(`${message}.`));
+  });
+
+  it.each([
+    ["offset=1", "offset"],
+    ["Limit=1", "Limit"],
+    ["stauts=sold", "stauts"],
+    ["=1", ""],
+    ["__proto__=1", "__proto__"],
+    ["constructor=1&toString=1", "constructor, toString"],
+    ["a%0Ab=1", "a%0Ab"],
+    ["%E2%80%A8%22=1", "%E2%80%A8%22"],
+    ["access_token=first-key", "access_token"],
+  ])("the unknown %s is 400", async (query, names) => {
+    const message = `unknown query parameter ${names}: use limit, status, after`;
+    expectError(await call(`/v1/pets?${query}`), badRequest(`${message}.`));
+    expectError(await call(`/v1/pets?limit=0&${query}`), badRequest(`${LIMIT}; ${message}.`));
+  });
+
+  it.each(["?", "?&", "?&&limit=1&"])("%j holds no parameter too many", async (query) => {
+    expectBody(await call(`/v1/pets${query}`), 200, "[]");
+  });
+});

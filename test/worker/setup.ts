@@ -1,0 +1,10 @@
+// Every test starts with an empty database, made by the real migrations.
+
+import { applyD1Migrations, reset } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { beforeEach } from "vitest";
+
+beforeEach(async () => {
+  await reset();
+  await applyD1Migrations(env.DB, env.MIGRATIONS);
+});
