@@ -1,9 +1,9 @@
 // Bearer keys (RFC 6750). A key is compared by its SHA-256 digest, in constant time and with every key that is valid,
 // so that neither its length nor a shared prefix can be timed. Without a usable secret nobody is admitted.
 
-import { ApiError } from "./errors";
+import { ApiError } from "./errors.ts";
 
-const CHALLENGE = 'Bearer realm="animal-store"';
+export const CHALLENGE = 'Bearer realm="animal-store"';
 const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/; // b64token, RFC 6750, section 2.1
 
 /** Throws 401 unless the request carries one of the keys of `API_KEY`, and 500 while that secret holds none. */

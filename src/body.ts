@@ -1,10 +1,11 @@
 // Reading a JSON request body: its media type, its size and its encoding are checked before it is parsed, and the
 // size while it is read, because a chunked body announces none.
 
-import { ApiError } from "./errors";
-import { parseJson } from "./json";
+import { ApiError } from "./errors.ts";
+import { parseJson } from "./json.ts";
 
-const LIMIT = 64 * 1024; // bytes
+/** In bytes. */
+export const BODY_LIMIT = 64 * 1024;
 const JSON_TYPE = /^(application\/json|[^\s/]+\/[^\s/]+\+json)$/i; // the suffix: RFC 6839, section 3.1
 
 /** The request's body, with exact integers. Throws 415, 413 or 400. */
@@ -26,13 +27,13 @@ export async function readJson(request: Request): Promise<unknown> {
 }
 
 async function readText(request: Request): Promise<string> {
-  if (Number(request.headers.get("Content-Length")) > LIMIT) throw tooLarge();
+  if (Number(request.headers.get("Content-Length")) > BODY_LIMIT) throw tooLarge();
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
   let text = "";
   let length = 0;
   for await (const chunk of request.body ?? []) {
     length += chunk.byteLength;
-    if (length > LIMIT) throw tooLarge();
+    if (length > BODY_LIMIT) throw tooLarge();
     text += decode(decoder, chunk);
   }
   return text + decode(decoder);
@@ -46,4 +47,4 @@ function decode(decoder: TextDecoder, chunk?: Uint8Array): string {
   }
 }
 
-const tooLarge = () => new ApiError("content_too_large", `The body must be at most ${LIMIT} bytes.`);
+const tooLarge = () => new ApiError("content_too_large", `The body must be at most ${BODY_LIMIT} bytes.`);

@@ -1,10 +1,11 @@
 // Every refusal is an ApiError, thrown anywhere and rendered here. What is not one is a fault of ours: the caller
 // gets a fixed sentence, the log gets the cause.
 
-import { mayPass } from "./database";
-import { json } from "./responses";
+import { mayPass } from "./database.ts";
+import { json } from "./responses.ts";
 
-const STATUS = {
+/** The status of each error code: the status' name in snake case. */
+export const STATUS = {
   bad_request: 400,
   unauthorized: 401,
   not_found: 404,
@@ -16,12 +17,14 @@ const STATUS = {
   service_unavailable: 503,
 } as const;
 
+export type ErrorCode = keyof typeof STATUS;
+
 /** A refusal that the caller sees: the interface's Error body, its status, and the headers that belong to it. */
 export class ApiError extends Error {
-  readonly code: keyof typeof STATUS;
+  readonly code: ErrorCode;
   readonly headers: Record<string, string>;
 
-  constructor(code: keyof typeof STATUS, message: string, headers: Record<string, string> = {}) {
+  constructor(code: ErrorCode, message: string, headers: Record<string, string> = {}) {
     super(message);
     this.code = code;
     this.headers = headers;

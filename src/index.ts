@@ -3,12 +3,12 @@
 
 import type { IRequestStrict } from "itty-router";
 import { Router } from "itty-router/Router";
-import { authenticate } from "./authentication";
-import { deprecated } from "./deprecation";
-import { renderError } from "./errors";
-import { createPet, getPet, listPets } from "./pets/operations";
-import { preflight, withCommonHeaders } from "./responses";
-import { exactPath, unrouted } from "./routing";
+import { authenticate } from "./authentication.ts";
+import { deprecated } from "./deprecation.ts";
+import { renderError } from "./errors.ts";
+import { createPet, getPet, listPets } from "./pets/operations.ts";
+import { preflight, withCommonHeaders } from "./responses.ts";
+import { exactPath, unrouted } from "./routing.ts";
 
 const router = Router<IRequestStrict, [Env]>({ catch: renderError, finally: [withCommonHeaders] });
 

@@ -1,13 +1,6 @@
 // Lossless JSON: an integer keeps every digit. A JavaScript number is exact only to 2^53, so an integer is read from
 // its source text and becomes a bigint. Nothing here prints JSON: SQLite does, from the stored value.
 
-declare global {
-  interface JSON {
-    // Not in TypeScript's library yet: https://tc39.es/proposal-json-parse-with-source/
-    parse(text: string, reviver: (key: string, value: unknown, context: { source: string }) => unknown): unknown;
-  }
-}
-
 /** Parses JSON with every integer as a bigint, however it is written: `1.0` and `1e2` are integers, `1.5` is a number. */
 export function parseJson(text: string): unknown {
   return JSON.parse(text, (_key, value, { source }) =>

@@ -2,20 +2,24 @@
 // wrong path; a URL with one slash more is another resource (RFC 3986, section 6.2.3), and 405 is not 404.
 
 import type { RouteEntry } from "itty-router";
-import { ApiError } from "./errors";
+import { ApiError } from "./errors.ts";
 
 export function exactPath({ url }: Request): void {
   if (new URL(url).pathname.endsWith("/")) throw notFound();
 }
 
+// Every path has OPTIONS, and ALL is no method.
+const METHOD = /^(?!ALL$|OPTIONS$)/;
+
 /** Answers what no route has answered: 405 where another method is routed (RFC 9110, section 15.5.6), else 404. */
 export function unrouted(routes: RouteEntry[]): (request: Request) => never {
   return ({ method, url }) => {
     const { pathname } = new URL(url);
-    const routed = routes.filter(([, pattern, , path]) => path !== "*" && pattern.test(pathname)).map(([name]) => name);
-    const allowed = ["GET", "POST"].filter((name) => routed.includes(name));
-    if (allowed.length === 0) throw notFound();
-    const allow = [...allowed.flatMap((name) => (name === "GET" ? ["GET", "HEAD"] : [name])), "OPTIONS"].join(", ");
+    const methods = routes
+      .filter(([name, pattern]) => METHOD.test(name) && pattern.test(pathname))
+      .map(([name]) => name);
+    if (methods.length === 0) throw notFound();
+    const allow = [...methods.flatMap((name) => (name === "GET" ? ["GET", "HEAD"] : [name])), "OPTIONS"].join(", ");
     throw new ApiError("method_not_allowed", `${method} is not allowed here; allowed are ${allow}.`, { Allow: allow });
   };
 }

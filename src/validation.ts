@@ -1,7 +1,7 @@
 // Holding unknown input against a schema. The schemas word each fault for the caller ("must be …"); this adds where.
 
 import type * as z from "zod/mini";
-import { ApiError } from "./errors";
+import { ApiError } from "./errors.ts";
 
 /** The input as `schema` gives it, or a 400 that names every fault at once. */
 export function validate<T>(schema: z.ZodMiniType<T>, input: unknown): T {

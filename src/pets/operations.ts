@@ -1,12 +1,12 @@
 // The interface's operations, by its own names: each parses, stores and responds.
 
 import type { IRequestStrict } from "itty-router";
-import { readJson } from "../body";
-import { ApiError } from "../errors";
-import { json } from "../responses";
-import { validate } from "../validation";
-import { Int64Text, NewPet, PetQuery } from "./pet";
-import { insertPet, selectPet, selectPets } from "./store";
+import { readJson } from "../body.ts";
+import { ApiError } from "../errors.ts";
+import { json } from "../responses.ts";
+import { validate } from "../validation.ts";
+import { Int64Text, NewPet, PetQuery } from "./pet.ts";
+import { insertPet, selectPet, selectPets } from "./store.ts";
 
 export async function listPets(request: Request, env: Env): Promise<Response> {
   const url = new URL(request.url);

@@ -3,43 +3,49 @@
 
 import * as z from "zod/mini";
 
-type Fault = { input?: unknown };
-
 const must = (be: string) => ({
-  error: ({ input }: Fault) => (input === undefined ? `is required and must be ${be}` : `must be ${be}`),
+  error: ({ input }: { input?: unknown }) => (input === undefined ? `is required and must be ${be}` : `must be ${be}`),
 });
 
-const INT64 = must("an integer between -9223372036854775808 and 9223372036854775807");
-const NAME = must("a string with at least one character that is not white space");
-const LIMIT = must("an integer from 1 to 100");
+export const INT64 = { minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n };
+const LIMIT = { minimum: 1, maximum: 100 };
+const STATUSES = ["available", "pending", "sold"] as const;
 
-export const PetStatus = z.enum(["available", "pending", "sold"], must("one of available, pending, sold"));
+const beInt64 = must(`an integer between ${INT64.minimum} and ${INT64.maximum}`);
+const beName = must("a string with at least one character that is not white space");
+const beLimit = must(`an integer from ${LIMIT.minimum} to ${LIMIT.maximum}`);
+
+const Int64 = z.int64(beInt64);
+
+export const PetStatus = z.enum(STATUSES, must(`one of ${STATUSES.join(", ")}`));
 
 export const NewPet = z.object(
   {
-    name: z.string(NAME).check(
-      z.regex(/\S/, NAME),
+    name: z.string(beName).check(
+      z.regex(/\S/, beName),
       z.refine((name) => name.isWellFormed(), "must be well-formed Unicode, without lone surrogates"),
     ),
-    categoryId: z.int64(INT64),
+    categoryId: Int64,
     status: z._default(PetStatus, "available"),
   },
   { error: "The body must be a JSON object with name and categoryId" },
 );
 export type NewPet = z.infer<typeof NewPet>;
 
+export const Pet = z.object({ id: Int64, name: NewPet.shape.name, categoryId: Int64, status: PetStatus });
+
 /** An int64 in its one canonical decimal form, as it stands in a URL: no sign but -, no leading zero. */
 export const Int64Text = z.pipe(
   z.pipe(
-    z.string().check(z.regex(/^(0|-?[1-9]\d{0,18})$/, INT64)),
+    z.string().check(z.regex(/^(0|-?[1-9]\d{0,18})$/, beInt64)),
     z.transform((digits: string) => BigInt(digits)),
   ),
-  z.int64(INT64),
+  Int64,
 );
 
 const Limit = z.pipe(
-  z.pipe(z.string().check(z.regex(/^\d+$/, LIMIT)), z.transform(Number)),
-  z.int(LIMIT).check(z.minimum(1, LIMIT), z.maximum(100, LIMIT)),
+  z.pipe(z.string().check(z.regex(/^\d+$/, beLimit)), z.transform(Number)),
+  z.int(beLimit).check(z.minimum(LIMIT.minimum, beLimit), z.maximum(LIMIT.maximum, beLimit)),
 );
 
 // A query gives each parameter a list of values.
@@ -52,17 +58,16 @@ const once = <T extends z.ZodMiniType<unknown, string>>(parameter: T) =>
     parameter,
   );
 
-export const PetQuery = z.strictObject(
-  {
-    limit: z._default(once(Limit), 20),
-    status: z.optional(once(PetStatus)),
-    after: z.optional(once(Int64Text)),
-  },
-  {
-    error: (fault) =>
-      fault.code === "unrecognized_keys"
-        ? `unknown query parameter ${fault.keys.map(encodeURIComponent).join(", ")}: use limit, status, after`
-        : undefined,
-  },
-);
+const parameters = {
+  limit: z._default(once(Limit), 20),
+  status: z.optional(once(PetStatus)),
+  after: z.optional(once(Int64Text)),
+};
+
+export const PetQuery = z.strictObject(parameters, {
+  error: (fault) =>
+    fault.code === "unrecognized_keys"
+      ? `unknown query parameter ${fault.keys.map(encodeURIComponent).join(", ")}: use ${Object.keys(parameters).join(", ")}`
+      : undefined,
+});
 export type PetQuery = z.infer<typeof PetQuery>;

@@ -2,7 +2,7 @@
 // prints a pet as JSON, because D1 hands every integer over as a JavaScript number, rounded beyond 2^53; for the same
 // reason int64 goes in as a decimal string, which an INTEGER column stores exactly.
 
-import type { NewPet, PetQuery } from "./pet";
+import type { NewPet, PetQuery } from "./pet.ts";
 
 /** A pet as it is stored: its id in decimal digits, and the whole of it as JSON text. */
 export interface StoredPet {

@@ -1,0 +1,21 @@
+// Builds what the Worker serves without running: the API reference for a browser, and the description. Wrangler runs it
+// before each `dev` and `deploy` (wrangler.toml, [build]).
+
+import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { description } from "../src/description.ts";
+
+const ROOT = join(import.meta.dirname, "..");
+const SITE = join(ROOT, "dist/site");
+
+rmSync(SITE, { recursive: true, force: true });
+mkdirSync(SITE, { recursive: true });
+cpSync(join(ROOT, "src/site"), SITE, { recursive: true });
+
+const swaggerUi = dirname(fileURLToPath(import.meta.resolve("swagger-ui-dist/package.json")));
+for (const file of ["swagger-ui-bundle.js", "swagger-ui.css"]) cpSync(join(swaggerUi, file), join(SITE, file));
+
+// The bounds of an int64 are bigints, which JSON.stringify takes only as raw JSON.
+const exact = (_key: string, value: unknown) => (typeof value === "bigint" ? JSON.rawJSON(String(value)) : value);
+writeFileSync(join(SITE, "openapi.json"), `${JSON.stringify(description, exact, 2)}\n`);
