@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { failing } from "./binding";
-import { type Call, call, countStored, expectError } from "./service";
+import { failing } from "./binding.ts";
+import { type Call, call, countStored, expectError } from "./service.ts";
 
 const MISSING = {
   code: "unauthorized",

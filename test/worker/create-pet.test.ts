@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { badRequest, call, countStored, create, expectBody, expectError } from "./service";
+import { badRequest, call, countStored, create, expectBody, expectError } from "./service.ts";
 
 const NAME = "must be a string with at least one character that is not white space";
 const INT64 = "an integer between -9223372036854775808 and 9223372036854775807";

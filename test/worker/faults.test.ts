@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { failing } from "./binding";
-import { type Answer, type Call, call, countStored, expectBody, expectError } from "./service";
+import { failing } from "./binding.ts";
+import { type Answer, type Call, call, countStored, expectBody, expectError } from "./service.ts";
 
 const INTERNAL = {
   code: "internal_error",

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { type Answer, call, create, expectBody, expectError, insert } from "./service";
+import { type Answer, call, create, expectBody, expectError, insert } from "./service.ts";
 
 const NOT_FOUND = { code: "not_found", message: "There is no animal with this id.", status: 404 };
 const GONE = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { call, create, expectError } from "./service";
+import { call, create, expectError } from "./service.ts";
 
 const NOT_FOUND = { code: "not_found", message: "There is nothing at this path.", status: 404 };
 

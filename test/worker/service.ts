@@ -3,7 +3,8 @@
 
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
-import service from "../../src/index";
+import service from "../../src/index.ts";
+import { expectDescribed } from "../conformance.ts";
 
 export const ORIGIN = "https://store.example";
 
@@ -31,6 +32,7 @@ export async function call(path: string, options: Call = {}): Promise<Answer> {
   const response = await service.fetch(request, { ...env, ...bindings } as Env);
   const answer = { status: response.status, headers: response.headers, text: await response.text() };
   expectCommonHeaders(answer);
+  expectDescribed(request.method, path, answer);
   return answer;
 }
 

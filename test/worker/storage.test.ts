@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it } from "vitest";
-import { type Crossing, intercepted } from "./binding";
-import { call, create, insert } from "./service";
+import { type Crossing, intercepted } from "./binding.ts";
+import { call, create, insert } from "./service.ts";
 
 type Trip = Crossing & { meta: D1Meta };
 
