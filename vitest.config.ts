@@ -14,7 +14,13 @@ export default defineConfig({
         test: { name: "worker", include: ["test/worker/**/*.test.ts"], setupFiles: ["test/worker/setup.ts"] },
       },
       {
-        test: { name: "http", include: ["test/http/**/*.test.ts"], testTimeout: 60_000, hookTimeout: 60_000 },
+        test: {
+          name: "http",
+          include: ["test/http/**/*.test.ts"],
+          globalSetup: "test/http/global-setup.ts",
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
       },
     ],
   },

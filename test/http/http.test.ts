@@ -1,0 +1,48 @@
+// What only a real connection shows: bodies without a length, methods that fetch refuses, what the runtime adds.
+
+import { describe, expect, inject, it } from "vitest";
+import { send } from "./send.ts";
+
+const PETS = `${inject("origin")}/v1/pets`;
+const KEY = { Authorization: "Bearer local-key" };
+const POST = { method: "POST", headers: { ...KEY, "Content-Type": "application/json" } };
+
+describe("over HTTP", () => {
+  it.each(["9223372036854775807", "-9223372036854775808"])("keeps %s exact, from createPet to getPet", async (id) => {
+    const created = await send(PETS, { ...POST, body: `{"name":"🐶","categoryId":${id}}` });
+    expect(created.status).toBe(201);
+    expect(created.text).toContain(`"categoryId":${id},`);
+    const location = new URL(created.headers.get("Location") ?? "", PETS).href;
+    expect(await send(location, { headers: KEY })).toMatchObject({ status: 200, text: created.text });
+  });
+
+  it("answers HEAD without a body", async () => {
+    const { status, headers, text } = await send(PETS, { method: "HEAD", headers: KEY });
+    expect(status).toBe(200);
+    expect(headers.get("Content-Type")).toBe("application/json");
+    expect(text).toBe("");
+  });
+
+  it("refuses a body that announces no length at the limit, before its end, and goes on", async () => {
+    const endless = { ...POST, body: Array(65).fill("x".repeat(1024)), ends: false };
+    const { status, text } = await send(PETS, endless);
+    expect(status).toBe(413);
+    expect(JSON.parse(text).message).toBe("The body must be at most 65536 bytes.");
+    expect((await send(PETS, { headers: KEY })).status).toBe(200);
+  });
+
+  it.each(["PUT", "PATCH", "DELETE", "TRACE", "PROPFIND", "PURGE"])("answers %s with 405 and Allow", async (method) => {
+    const { status, headers } = await send(PETS, { method, headers: KEY });
+    expect(status).toBe(405);
+    expect(headers.get("Allow")).toBe("GET, HEAD, POST, OPTIONS");
+  });
+
+  it("leaves a method that nobody knows to the runtime, which answers 501 (RFC 9110, section 15.6.2)", async () => {
+    expect((await send(PETS, { method: "FROB", headers: KEY })).status).toBe(501);
+  });
+
+  it("refuses two keys in one header", async () => {
+    const { status } = await send(PETS, { headers: { Authorization: "Bearer local-key, Bearer local-key" } });
+    expect(status).toBe(401);
+  });
+});

@@ -1,0 +1,41 @@
+import { spawnSync } from "node:child_process";
+import { expect, inject, it } from "vitest";
+
+const smoke = (base: string[], API_KEY: string | undefined) => {
+  const env = { ...process.env, API_KEY };
+  const { status, stdout, stderr } = spawnSync("npm", ["run", "smoke", "--", ...base], {
+    env,
+    encoding: "utf8",
+    timeout: 30_000,
+  });
+  return { status, output: stdout + stderr };
+};
+
+it("passes against the service, and says which animal it adds", async () => {
+  const { status, output } = smoke([`${inject("origin")}/v1`], "local-key");
+  expect(output).toMatch(/11 passed, 11 total/);
+  expect(output).not.toContain("local-key");
+  expect(status).toBe(0);
+  const [, name] = output.match(/named "(Smoke test [^"]+)"/) ?? [];
+  const url = `${inject("origin")}/v1/pets?status=sold&limit=100`;
+  const pets = await fetch(url, { headers: { Authorization: "Bearer local-key" } }).then((answer) => answer.text());
+  expect(pets).toContain(`"name":"${name}","categoryId":0,"status":"sold"`);
+});
+
+it("fails with a wrong key", () => {
+  expect(smoke([`${inject("origin")}/v1`], "wrong").status).not.toBe(0);
+});
+
+it("fails where there is no service", () => {
+  expect(smoke([`${inject("origin")}/v2`], "local-key").status).not.toBe(0);
+});
+
+it.each([
+  [[], "local-key"],
+  [["nowhere"], "local-key"],
+  [["http://localhost/v1"], undefined],
+])("says how it is called, to %j with the key %s", (base, key) => {
+  const { status, output } = smoke(base, key);
+  expect(status).toBe(2);
+  expect(output).toContain("usage: API_KEY=<key> npm run smoke -- <base URL");
+});
