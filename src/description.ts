@@ -4,8 +4,10 @@
 import * as z from "zod/mini";
 import { CHALLENGE } from "./authentication.ts";
 import { BODY_LIMIT } from "./body.ts";
+import { BOOKMARK_HEADER, Bookmark } from "./database.ts";
 import { DEPRECATION_HEADERS, REMOVAL } from "./deprecation.ts";
 import { type ErrorCode, STATUS } from "./errors.ts";
+import { IDEMPOTENCY_HEADER, IdempotencyKey } from "./idempotency.ts";
 import { INT64, NewPet, Pet, PetQuery, PetStatus } from "./pets/pet.ts";
 
 const REX = { id: 1, name: "Rex", categoryId: 7, status: "available" };
@@ -91,7 +93,7 @@ function mapValues<T, U>(object: Record<string, T>, map: (key: string, value: T)
   return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(key, value)]));
 }
 
-const { PetQuery: query } = jsonSchemas({ PetStatus, PetQuery }, "output");
+const { PetQuery: query, ...fields } = jsonSchemas({ PetStatus, PetQuery, Bookmark, IdempotencyKey }, "output");
 
 const reference = (name: keyof typeof COMPONENTS) => ({ $ref: `#/components/schemas/${name}` });
 const body = (name: keyof typeof COMPONENTS, example: unknown) => ({
@@ -105,6 +107,32 @@ const deprecation = {
   Sunset: exactly("When the operation is removed (RFC 8594).", DEPRECATION_HEADERS.Sunset),
   Link: exactly("The replacement, and this documentation.", DEPRECATION_HEADERS.Link),
 };
+
+const bookmark = (required: boolean) => ({
+  [BOOKMARK_HEADER]: header(
+    "How far this response saw the store. Send it with the next request, to see at least as much.",
+    fields["Bookmark"] ?? {},
+    required,
+  ),
+});
+
+const bookmarkParameter = {
+  name: BOOKMARK_HEADER,
+  in: "header",
+  description: `The \`${BOOKMARK_HEADER}\` of an earlier response: reads see at least what that response saw, so that you read your own writes wherever you are. Opaque; without it, reads come from the copy of the store that is nearest.`,
+  schema: fields["Bookmark"],
+};
+
+const idempotencyParameter = {
+  name: IDEMPOTENCY_HEADER,
+  in: "header",
+  description:
+    "Makes it safe to send the request again: under one key one animal is added, and the same animal again is answered with the same 201, body and `Location`; another animal is 422. Keys do not expire. Quotes around the key are not part of it. Take a UUID, a new one for each animal.",
+  schema: fields["IdempotencyKey"],
+  example: "0192f0c1-7f3a-7c1e-9d43-5a1c2b3d4e5f",
+};
+
+const BAD_BOOKMARK = `${BOOKMARK_HEADER} must be a bookmark as a response of the service carried it.`;
 
 function refusal(code: ErrorCode, description: string, message: string, headers: object = {}) {
   const status = STATUS[code];
@@ -171,16 +199,20 @@ export const description = {
         summary: "List all animals",
         description:
           "A page of animals. While there are more, `Link` has the URL of the next page: follow it until it is absent.",
-        parameters: Object.entries(query?.properties ?? {}).map(([name, { description, ...schema }]) => ({
-          name,
-          in: "query",
-          description,
-          schema,
-        })),
+        parameters: [
+          ...Object.entries(query?.properties ?? {}).map(([name, { description, ...schema }]) => ({
+            name,
+            in: "query",
+            description,
+            schema,
+          })),
+          bookmarkParameter,
+        ],
         responses: {
           200: {
             description: "A page of animals.",
             headers: {
+              ...bookmark(true),
               Link: header(
                 "The next page (RFC 8288), while there is one.",
                 { type: "string", pattern: '^<[^<>]+>; rel="next"$' },
@@ -191,7 +223,7 @@ export const description = {
           },
           ...refusal(
             "bad_request",
-            "A query parameter is invalid, unknown or repeated.",
+            "A parameter is invalid; or a query parameter is unknown or repeated.",
             "limit must be an integer from 1 to 100; unknown query parameter offset: use limit, status, after.",
           ),
           ...refusals("GET, HEAD, POST, OPTIONS"),
@@ -202,11 +234,15 @@ export const description = {
         tags: ["pets"],
         summary: "Add an animal",
         description: `The body is at most ${BODY_LIMIT} bytes of JSON, sent as \`application/json\` or any \`+json\` type.`,
+        parameters: [idempotencyParameter, bookmarkParameter],
         requestBody: { required: true, content: body("NewPet", NEW_REX) },
         responses: {
           201: {
             description: "The animal was added.",
-            headers: { Location: header("The animal's path.", { type: "string", pattern: "^/v1/pets/[1-9][0-9]*$" }) },
+            headers: {
+              ...bookmark(true),
+              Location: header("The animal's path.", { type: "string", pattern: "^/v1/pets/[1-9][0-9]*$" }),
+            },
             content: body("Pet", REX),
             links: {
               getPet: {
@@ -218,7 +254,7 @@ export const description = {
           },
           ...refusal(
             "bad_request",
-            "The body is no JSON, lacks required fields or holds invalid values.",
+            "The body is no JSON, lacks required fields or holds invalid values; or a header is invalid.",
             `name is required and must be a string with at least one character that is not white space; categoryId must be an integer between ${INT64.minimum} and ${INT64.maximum}.`,
           ),
           ...refusal("content_too_large", "The body is too large.", `The body must be at most ${BODY_LIMIT} bytes.`),
@@ -226,6 +262,12 @@ export const description = {
             "unsupported_media_type",
             "The body is not sent as JSON.",
             "The body must be sent as Content-Type: application/json.",
+          ),
+          ...refusal(
+            "unprocessable_content",
+            "The `Idempotency-Key` has already added another animal.",
+            "This Idempotency-Key has already added another animal.",
+            bookmark(true),
           ),
           ...refusals("GET, HEAD, POST, OPTIONS"),
         },
@@ -246,10 +288,19 @@ export const description = {
             description: "The identifier of the animal.",
             schema: { type: "integer", format: "int64", ...INT64 },
           },
+          bookmarkParameter,
         ],
         responses: {
-          200: { description: "The animal.", headers: deprecation, content: body("Pet", REX) },
-          ...refusal("not_found", "No animal has this identifier.", "There is no animal with this id.", deprecation),
+          200: {
+            description: "The animal.",
+            headers: { ...deprecation, ...bookmark(true) },
+            content: body("Pet", REX),
+          },
+          ...refusal("bad_request", "A header is invalid.", BAD_BOOKMARK, deprecation),
+          ...refusal("not_found", "No animal has this identifier.", "There is no animal with this id.", {
+            ...deprecation,
+            ...bookmark(false),
+          }),
           ...refusal(
             "gone",
             "The operation has been removed.",

@@ -13,6 +13,7 @@ export const STATUS = {
   gone: 410,
   content_too_large: 413,
   unsupported_media_type: 415,
+  unprocessable_content: 422,
   internal_error: 500,
   service_unavailable: 503,
 } as const;

@@ -3,7 +3,8 @@
 
 const COMMON_HEADERS = {
   "Access-Control-Allow-Origin": "*",
-  "Access-Control-Expose-Headers": "Allow, Deprecation, Link, Location, Retry-After, Sunset, WWW-Authenticate",
+  "Access-Control-Expose-Headers":
+    "Allow, Deprecation, Link, Location, Retry-After, Sunset, WWW-Authenticate, x-d1-bookmark",
   "Cache-Control": "no-store",
   "X-Content-Type-Options": "nosniff",
 };
@@ -27,7 +28,7 @@ export function preflight(): Response {
     status: 204,
     headers: {
       "Access-Control-Allow-Methods": "GET, HEAD, POST",
-      "Access-Control-Allow-Headers": "Authorization, Content-Type",
+      "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, x-d1-bookmark",
       "Access-Control-Max-Age": "86400",
     },
   });

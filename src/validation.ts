@@ -3,11 +3,14 @@
 import type * as z from "zod/mini";
 import { ApiError } from "./errors.ts";
 
-/** The input as `schema` gives it, or a 400 that names every fault at once. */
-export function validate<T>(schema: z.ZodMiniType<T>, input: unknown): T {
-  const { success, data, error } = schema.safeParse(input);
+/**
+ * The parts of a request as `schema` gives them, or a 400 that names every fault at once: in which property of the part.
+ * Which part it is, the schemas of those that have no properties say themselves.
+ */
+export function validate<T>(schema: z.ZodMiniType<T>, parts: Record<string, unknown>): T {
+  const { success, data, error } = schema.safeParse(parts);
   if (success) return data;
   // A set, because one value may break several checks that are worded as one.
-  const faults = new Set(error.issues.map(({ path, message }) => [...path, message].join(" ")));
+  const faults = new Set(error.issues.map(({ path: [, ...where], message }) => [...where, message].join(" ")));
   throw new ApiError("bad_request", `${[...faults].join("; ")}.`);
 }

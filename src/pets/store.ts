@@ -13,7 +13,10 @@ export interface StoredPet {
 const STORED_PET = `CAST(pets.id AS TEXT) AS id,
   json_object('id', pets.id, 'name', name, 'categoryId', category_id, 'status', status) AS json`;
 
-const INSERT = `INSERT INTO pets (name, category_id, status) VALUES (?1, ?2, ?3) RETURNING ${STORED_PET}`;
+// Where the key has its animal already, that one is returned, by an update that changes nothing: DO NOTHING returns no row.
+const INSERT = `INSERT INTO pets (name, category_id, status, idempotency_key) VALUES (?1, ?2, ?3, ?4)
+  ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL DO UPDATE SET name = name
+  RETURNING ${STORED_PET}, name = ?1 AND category_id = ?2 AND status = ?3 AS asSent`;
 
 const SELECT = `SELECT ${STORED_PET} FROM pets WHERE pets.id = ?1`;
 
@@ -26,19 +29,31 @@ const SELECT_PAGE_BY_STATUS = `SELECT ${STORED_PET} FROM pets WHERE status = ?3 
 // Less than every int64.
 const BEFORE_ALL = "-1e19";
 
-export async function insertPet(db: D1Database, { name, categoryId, status }: NewPet): Promise<StoredPet> {
-  const { results } = await db.prepare(INSERT).bind(name, String(categoryId), status).run<StoredPet>();
+/**
+ * Stores a pet, at most one under each idempotency key. Under a key that has one, gives that one; `asSent` tells whether
+ * it is the pet that was sent.
+ */
+export async function insertPet(
+  db: D1DatabaseSession,
+  { name, categoryId, status }: NewPet,
+  idempotencyKey: string | undefined,
+): Promise<StoredPet & { asSent: boolean }> {
+  const { results } = await db
+    .prepare(INSERT)
+    .bind(name, String(categoryId), status, idempotencyKey ?? null)
+    .run<StoredPet & { asSent: 0 | 1 }>();
   // An INSERT that stores nothing throws.
-  return results[0] as StoredPet;
+  const [pet] = results as [StoredPet & { asSent: 0 | 1 }];
+  return { ...pet, asSent: pet.asSent === 1 };
 }
 
-export async function selectPet(db: D1Database, id: bigint): Promise<StoredPet | undefined> {
+export async function selectPet(db: D1DatabaseSession, id: bigint): Promise<StoredPet | undefined> {
   const { results } = await db.prepare(SELECT).bind(String(id)).run<StoredPet>();
   return results[0];
 }
 
 /** At most `limit` pets, in ascending order of id. */
-export async function selectPets(db: D1Database, { after, limit, status }: PetQuery): Promise<StoredPet[]> {
+export async function selectPets(db: D1DatabaseSession, { after, limit, status }: PetQuery): Promise<StoredPet[]> {
   const range = [after === undefined ? BEFORE_ALL : String(after), limit];
   const statement = status
     ? db.prepare(SELECT_PAGE_BY_STATUS).bind(...range, status)

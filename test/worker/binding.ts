@@ -10,12 +10,17 @@ const CROSSINGS = ["all", "first", "raw", "run"];
 export function intercepted(db: D1Database, way: Way): D1Database {
   const statement = (target: D1PreparedStatement, crossing: Crossing): D1PreparedStatement =>
     withMethods(target, (name, method) => {
-      if (name === "bind")
+      if (name === "bind") {
         return (...values: unknown[]) => statement(target.bind(...values), { ...crossing, parameters: values });
+      }
       return CROSSINGS.includes(name) ? (...args: unknown[]) => way(crossing, () => method(...args)) : method;
     });
-  return withMethods(db, (name, method) =>
-    name === "prepare" ? (sql: string) => statement(db.prepare(sql), { sql, parameters: [] }) : method,
+  const preparing = <T extends D1Database | D1DatabaseSession>(target: T): T =>
+    withMethods(target, (name, method) =>
+      name === "prepare" ? (sql: string) => statement(target.prepare(sql), { sql, parameters: [] }) : method,
+    );
+  return withMethods(preparing(db), (name, method) =>
+    name === "withSession" ? (start: string) => preparing(db.withSession(start)) : method,
   );
 }
 

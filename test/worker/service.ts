@@ -39,7 +39,8 @@ export async function call(path: string, options: Call = {}): Promise<Answer> {
 function expectCommonHeaders({ status, headers }: Answer): void {
   expect(Object.fromEntries(headers)).toMatchObject({
     "access-control-allow-origin": "*",
-    "access-control-expose-headers": "Allow, Deprecation, Link, Location, Retry-After, Sunset, WWW-Authenticate",
+    "access-control-expose-headers":
+      "Allow, Deprecation, Link, Location, Retry-After, Sunset, WWW-Authenticate, x-d1-bookmark",
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
   });

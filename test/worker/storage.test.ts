@@ -67,6 +67,14 @@ it("createPet is one round trip that writes 2 rows, the animal and its index ent
   expect(trips.map(({ meta }) => meta)).toMatchObject([{ rows_read: 2, rows_written: 2 }]);
 });
 
+it("createPet with an Idempotency-Key is one round trip too, the second time as well", async () => {
+  await env.DB.prepare(FILL).run();
+  const { DB, trips } = recorded();
+  const headers = { "Idempotency-Key": "key" };
+  for (let i = 0; i < 2; i++) await create({ name: "Rex", categoryId: 1 }, { headers, bindings: { DB } });
+  expect(trips.map(({ meta }) => meta.rows_written)).toEqual([3, 1]);
+});
+
 it("getPet is one round trip that reads 1 row, found or not", async () => {
   await env.DB.prepare(FILL).run();
   const { DB, trips } = recorded();

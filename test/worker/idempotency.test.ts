@@ -1,0 +1,209 @@
+import { env } from "cloudflare:workers";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { intercepted } from "./binding.ts";
+import { type Answer, badRequest, type Call, call, countStored, create, expectBody, expectError } from "./service.ts";
+
+const REX = { name: "Rex", categoryId: 7, status: "pending" };
+const BAD_KEY = badRequest("Idempotency-Key must be 1 to 255 printable ASCII characters.");
+const ANOTHER = {
+  code: "unprocessable_content",
+  message: "This Idempotency-Key has already added another animal.",
+  status: 422,
+};
+const UNAVAILABLE = {
+  code: "service_unavailable",
+  message: "The store cannot be reached at the moment; try again.",
+  status: 503,
+};
+
+const createUnder = (key: string, pet: unknown = REX, options: Call = {}): Promise<Answer> =>
+  create(pet, { ...options, headers: { "Idempotency-Key": key } });
+
+describe("Idempotency-Key", () => {
+  it("answers the same animal with the same 201, body and Location, and stores it once", async () => {
+    await create({ name: "Another", categoryId: 1 });
+    const first = await createUnder("key");
+    expectBody(first, 201, '{"id":2,"name":"Rex","categoryId":7,"status":"pending"}');
+    for (let i = 0; i < 3; i++) {
+      const again = await createUnder("key");
+      expectBody(again, 201, first.text);
+      expect(again.headers.get("Location")).toBe("/v1/pets/2");
+    }
+    expect(await countStored()).toBe(2);
+  });
+
+  it("leaves one animal of 100 concurrent requests", async () => {
+    const answers = await Promise.all(Array.from({ length: 100 }, () => createUnder("key")));
+    for (const answer of answers) {
+      expectBody(answer, 201, '{"id":1,"name":"Rex","categoryId":7,"status":"pending"}');
+      expect(answer.headers.get("Location")).toBe("/v1/pets/1");
+    }
+    expect(await countStored()).toBe(1);
+  });
+
+  it("takes an absent status and available, unknown properties, and 7 and 7.0 for the same animal", async () => {
+    const { text } = await createUnder("key", '{"name":"Rex","categoryId":7}');
+    expectBody(await createUnder("key", '{"status":"available","categoryId":7.0,"name":"Rex","x":1}'), 201, text);
+    expect(await countStored()).toBe(1);
+  });
+
+  it.each([
+    ["name", '{"name":"rex","categoryId":9223372036854775807}'],
+    ["name, by its end", '{"name":"Rex\\u0000","categoryId":9223372036854775807}'],
+    ["categoryId", '{"name":"Rex","categoryId":9223372036854775806}'],
+    ["status", '{"name":"Rex","categoryId":9223372036854775807,"status":"sold"}'],
+  ])("refuses an animal of another %s with 422, and stores nothing", async (_, other) => {
+    const same = '{"name":"Rex","categoryId":9223372036854775807}';
+    const first = await createUnder("key", same);
+    expectError(await createUnder("key", other), ANOTHER);
+    expect(await countStored()).toBe(1);
+    expectBody(await createUnder("key", same), 201, first.text);
+  });
+
+  it("keeps keys apart, by case too, and creations without one", async () => {
+    for (const key of ["key", "KEY", "key2", "0"]) expect((await createUnder(key)).status).toBe(201);
+    for (let i = 0; i < 2; i++) expect((await create(REX)).status).toBe(201);
+    expect(await countStored()).toBe(6);
+  });
+
+  it.each([
+    ["abc", '"abc"'],
+    ["a b", '"a b"'],
+    ['a"b', '"a"b"'],
+    ['"', '"""'],
+    ["a, b", "a, b"],
+  ])("takes %s and %s for one key", async (bare, quoted) => {
+    await createUnder(bare);
+    expect((await createUnder(quoted)).status).toBe(201);
+    expect(await countStored()).toBe(1);
+  });
+
+  it.each(["x", "!", "~", "x".repeat(255), `"${"x".repeat(255)}"`, '" "'])("takes the key %.20s", async (key) => {
+    expect((await createUnder(key)).status).toBe(201);
+  });
+
+  it.each(["", '""', "x".repeat(256), `"${"x".repeat(256)}"`, "é", "a\tb", "\u007f"])(
+    "refuses the key %.20j",
+    async (key) => {
+      expectError(await createUnder(key), BAD_KEY);
+      expect(await countStored()).toBe(0);
+    },
+  );
+
+  it("names the key's fault together with the body's", async () => {
+    const message =
+      "Idempotency-Key must be 1 to 255 printable ASCII characters; status must be one of available, pending, sold.";
+    expectError(await createUnder("é", { ...REX, status: "gone" }), badRequest(message));
+  });
+
+  it("does not remember a refusal", async () => {
+    expect((await createUnder("key", { name: " ", categoryId: 1 })).status).toBe(400);
+    expect((await createUnder("key")).status).toBe(201);
+  });
+
+  it("is ignored by the operations that only read", async () => {
+    expect((await call("/v1/pets", { headers: { "Idempotency-Key": "é" } })).status).toBe(200);
+  });
+
+  it("is no part of the animal", async () => {
+    const { text } = await createUnder("key");
+    expectBody(await call("/v1/pets/1"), 200, text);
+    expectBody(await call("/v1/pets"), 200, `[${text}]`);
+  });
+
+  it("is checked by the table too", async () => {
+    const insert = env.DB.prepare(
+      "INSERT INTO pets (name, category_id, status, idempotency_key) VALUES ('Rex', '1', 'sold', ?)",
+    );
+    for (const key of ["", "x".repeat(256), "é", "a\tb"]) {
+      await expect(insert.bind(key).run()).rejects.toThrow(/CHECK constraint failed/);
+    }
+    await insert.bind("key").run();
+    await expect(insert.bind("key").run()).rejects.toThrow(/UNIQUE constraint failed/);
+  });
+});
+
+describe("a createPet that D1 fails in passing", () => {
+  const LOST = new Error("D1_ERROR: Network connection lost.");
+
+  let log: ReturnType<typeof vi.spyOn>;
+  beforeEach(() => {
+    log = vi.spyOn(console, "error").mockReturnValue();
+  });
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
+  /** A database that loses `losses` connections, before or after the statement ran; and how many tries it saw. */
+  function losing(losses: number, { stored, failure = LOST }: { stored: boolean; failure?: Error }) {
+    const seen = { tries: 0 };
+    const DB = intercepted(env.DB, async (_, cross) => {
+      if (++seen.tries > losses) return cross();
+      if (stored) await cross();
+      throw failure;
+    });
+    return { seen, bindings: { DB } };
+  }
+
+  it.each([
+    ["before it was stored", 1, false],
+    ["after it was stored", 1, true],
+    ["twice before it was stored", 2, false],
+    ["twice after it was stored", 2, true],
+  ])("with a key is tried again, and stored once: lost %s", async (_, losses, stored) => {
+    const { seen, bindings } = losing(losses, { stored });
+    const answer = await createUnder("key", REX, { bindings });
+    expectBody(answer, 201, '{"id":1,"name":"Rex","categoryId":7,"status":"pending"}');
+    expect(seen.tries).toBe(losses + 1);
+    expect(await countStored()).toBe(1);
+    expectBody(await createUnder("key"), 201, answer.text);
+    expect(log).not.toHaveBeenCalled();
+  });
+
+  it.each([true, false])("with a key is tried 3 times at most (stored: %j)", async (stored) => {
+    const { seen, bindings } = losing(Number.POSITIVE_INFINITY, { stored });
+    const answer = await createUnder("key", REX, { bindings });
+    expectError(answer, UNAVAILABLE);
+    expect(answer.headers.get("Retry-After")).toBe("1");
+    expect(seen.tries).toBe(3);
+    expect(await countStored()).toBe(stored ? 1 : 0);
+    expect((await createUnder("key")).status).toBe(201);
+    expect(await countStored()).toBe(1);
+  });
+
+  it("with a key is tried once where each try takes long", async () => {
+    const now = vi.spyOn(Date, "now");
+    const seen = { tries: 0 };
+    const DB = intercepted(env.DB, async () => {
+      seen.tries++;
+      now.mockReturnValue(Number.MAX_SAFE_INTEGER);
+      throw LOST;
+    });
+    expectError(await createUnder("key", REX, { bindings: { DB } }), UNAVAILABLE);
+    expect(seen.tries).toBe(1);
+  });
+
+  it("without a key is tried once", async () => {
+    const { seen, bindings } = losing(1, { stored: false });
+    expectError(await create(REX, { bindings }), UNAVAILABLE);
+    expect(seen.tries).toBe(1);
+  });
+
+  it("with a key is tried once where the failure will not pass", async () => {
+    const failure = new Error("D1_ERROR: CHECK constraint failed: pets: SQLITE_CONSTRAINT");
+    const { seen, bindings } = losing(1, { stored: false, failure });
+    expect((await createUnder("key", REX, { bindings })).status).toBe(500);
+    expect(seen.tries).toBe(1);
+  });
+
+  it("waits at random, up to 100 and then 200 ms, between its tries", async () => {
+    const waits: number[] = [];
+    vi.spyOn(scheduler, "wait").mockImplementation(async (delay) => {
+      waits.push(delay);
+    });
+    vi.spyOn(Math, "random").mockReturnValue(0.5);
+    const { bindings } = losing(Number.POSITIVE_INFINITY, { stored: false });
+    await createUnder("key", REX, { bindings });
+    expect(waits).toEqual([50, 100]);
+  });
+});

@@ -1,0 +1,95 @@
+import { env } from "cloudflare:workers";
+import { describe, expect, it } from "vitest";
+import { type Answer, badRequest, type Call, call, create, expectError, insert } from "./service.ts";
+
+const BOOKMARK = /^[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{32}$/;
+const BAD_BOOKMARK = "x-d1-bookmark must be a bookmark as a response of the service carried it";
+const GIVEN = "00000001-00000002-00000003-0123456789abcdef0123456789abcdef";
+
+const OPERATIONS: [operation: string, perform: (options: Call) => Promise<Answer>][] = [
+  ["listPets", (options) => call("/v1/pets", options)],
+  ["createPet", (options) => create({ name: "Rex", categoryId: 1 }, options)],
+  ["getPet", (options) => call("/v1/pets/1", options)],
+];
+
+/** The real database, and with what its sessions are started. */
+function watched() {
+  const starts: unknown[] = [];
+  const DB = new Proxy(env.DB, {
+    get(target, name) {
+      if (name !== "withSession") throw new Error(`${String(name)} is used outside a session`);
+      return (start: string) => {
+        starts.push(start);
+        return target.withSession(start);
+      };
+    },
+  });
+  return { starts, bindings: { DB } };
+}
+
+describe.each(OPERATIONS)("%s", (_, perform) => {
+  it("starts its session unconstrained, and answers with a bookmark", async () => {
+    await insert("1");
+    const { starts, bindings } = watched();
+    const { status, headers } = await perform({ bindings });
+    expect(status).toBeLessThan(300);
+    expect(starts).toEqual(["first-unconstrained"]);
+    expect(headers.get("x-d1-bookmark")).toMatch(BOOKMARK);
+  });
+
+  it("starts its session at the bookmark that it is given", async () => {
+    const { starts, bindings } = watched();
+    await perform({ bindings, headers: { "x-d1-bookmark": GIVEN } });
+    expect(starts).toEqual([GIVEN]);
+  });
+
+  it.each([
+    "",
+    "x",
+    "first-primary",
+    "first-unconstrained",
+    GIVEN.toUpperCase(),
+    GIVEN.slice(1),
+    `${GIVEN}0`,
+    `${GIVEN}, ${GIVEN}`,
+    GIVEN.replaceAll("-", ""),
+  ])("refuses the bookmark %j, and does not touch the database", async (bookmark) => {
+    const { starts, bindings } = watched();
+    const answer = await perform({ bindings, headers: { "x-d1-bookmark": bookmark } });
+    expectError(answer, badRequest(`${BAD_BOOKMARK}.`));
+    expect(starts).toEqual([]);
+    expect(answer.headers.has("x-d1-bookmark")).toBe(false);
+  });
+});
+
+it("a refusal that needs no database has no bookmark", async () => {
+  for (const path of ["/v1/pets?limit=0", "/v1/pets/x", "/v1/nothing"]) {
+    expect((await call(path)).headers.has("x-d1-bookmark")).toBe(false);
+  }
+});
+
+it("a 404 and a 422 that come from the database have one", async () => {
+  expect((await call("/v1/pets/1")).headers.get("x-d1-bookmark")).toMatch(BOOKMARK);
+  const headers = { "Idempotency-Key": "key" };
+  await create({ name: "Rex", categoryId: 1 }, { headers });
+  const { status, headers: refused } = await create({ name: "Ada", categoryId: 1 }, { headers });
+  expect(status).toBe(422);
+  expect(refused.get("x-d1-bookmark")).toMatch(BOOKMARK);
+});
+
+it("the bookmark of an answer is taken as it stands, and read after", async () => {
+  const { headers } = await create({ name: "Rex", categoryId: 1 });
+  const { text } = await call("/v1/pets", { headers: { "x-d1-bookmark": String(headers.get("x-d1-bookmark")) } });
+  expect(text).toContain('"name":"Rex"');
+});
+
+it("names the bookmark's fault together with the others", async () => {
+  const headers = { "x-d1-bookmark": "x" };
+  expectError(
+    await call("/v1/pets?limit=0", { headers }),
+    badRequest(`${BAD_BOOKMARK}; limit must be an integer from 1 to 100.`),
+  );
+  const status = "status must be one of available, pending, sold";
+  const body = { name: "Rex", categoryId: 1, status: "x" };
+  expectError(await create(body, { headers }), badRequest(`${BAD_BOOKMARK}; ${status}.`));
+});
