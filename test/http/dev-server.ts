@@ -13,7 +13,8 @@ export interface DevServer {
   folder: string;
   /** Such as http://localhost:8787, without a slash at the end. */
   origin: string;
-  stop(): Promise<void>;
+  /** Ends it: gently, or at once as a power cut would. */
+  stop(signal?: "SIGTERM" | "SIGKILL"): Promise<void>;
 }
 
 /** A folder with what a fresh clone holds, and the packages already installed. */
@@ -44,7 +45,7 @@ export async function startDev(folder: string): Promise<DevServer> {
     }
     await new Promise((done) => setTimeout(done, 200));
   }
-  return { folder, origin, stop: () => stop(child) };
+  return { folder, origin, stop: (signal) => stop(child, signal) };
 }
 
 async function answers(origin: string): Promise<boolean> {
@@ -55,10 +56,10 @@ async function answers(origin: string): Promise<boolean> {
 }
 
 /** Ends npm and all that it has started. */
-async function stop(child: ChildProcess): Promise<void> {
-  if (child.pid === undefined || child.exitCode !== null) return;
+async function stop(child: ChildProcess, signal: NodeJS.Signals = "SIGTERM"): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
   const ended = new Promise((done) => child.once("exit", done));
-  process.kill(-child.pid, "SIGTERM");
+  process.kill(-child.pid, signal);
   await ended;
 }
 

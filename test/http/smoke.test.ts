@@ -13,7 +13,7 @@ const smoke = (base: string[], API_KEY: string | undefined) => {
 
 it("passes against the service, and says which animal it adds", async () => {
   const { status, output } = smoke([`${inject("origin")}/v1`], "local-key");
-  expect(output).toMatch(/11 passed, 11 total/);
+  expect(output).toMatch(/12 passed, 12 total/);
   expect(output).not.toContain("local-key");
   expect(status).toBe(0);
   const [, name] = output.match(/named "(Smoke test [^"]+)"/) ?? [];
