@@ -2,7 +2,7 @@
 CREATE TABLE pets (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL CHECK (
-    -- The white space of ECMA-262, section 12.2 and 12.3: what the schema's \S excludes.
+    -- The white space of ECMA-262, sections 12.2 and 12.3: what \S excludes in the schema.
     trim(name, char(
       9, 10, 11, 12, 13, 32, 160, 5760, 8192, 8193, 8194, 8195, 8196, 8197, 8198,
       8199, 8200, 8201, 8202, 8232, 8233, 8239, 8287, 12288, 65279
