@@ -2,12 +2,13 @@
 // so that neither its length nor a shared prefix can be timed. Without a usable secret nobody is admitted.
 
 import { ApiError } from "./errors.ts";
+import type { Call } from "./routing.ts";
 
 export const CHALLENGE = 'Bearer realm="animal-store"';
 const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/; // b64token, RFC 6750, section 2.1
 
 /** Throws 401 unless the request carries one of the keys of `API_KEY`, and 500 while that secret holds none. */
-export async function authenticate(request: Request, env: Env): Promise<void> {
+export async function authenticate({ request }: Call, env: Env): Promise<void> {
   const valid = await digestsOf(env.API_KEY);
   const [, credentials] = /^Bearer +(.*)$/i.exec(request.headers.get("Authorization") ?? "") ?? [];
   if (!credentials) {
@@ -25,11 +26,11 @@ export async function authenticate(request: Request, env: Env): Promise<void> {
   }
 }
 
-// The digests of the isolate's keys. The secret is part of it because a test may bring another.
+// Made once for each secret that the isolate sees, which is one.
 let known: { secret: string | undefined; digests: ArrayBuffer[] } | undefined;
 
 async function digestsOf(secret: string | undefined): Promise<ArrayBuffer[]> {
-  if (known?.secret !== secret || !known) {
+  if (!known || known.secret !== secret) {
     const keys = (secret ?? "")
       .split(",")
       .map((key) => key.trim())
@@ -40,6 +41,8 @@ async function digestsOf(secret: string | undefined): Promise<ArrayBuffer[]> {
   return known.digests;
 }
 
+const encoder = new TextEncoder();
+
 function digest(text: string): Promise<ArrayBuffer> {
-  return crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return crypto.subtle.digest("SHA-256", encoder.encode(text));
 }

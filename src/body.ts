@@ -27,24 +27,21 @@ export async function readJson(request: Request): Promise<unknown> {
 }
 
 async function readText(request: Request): Promise<string> {
-  if (Number(request.headers.get("Content-Length")) > BODY_LIMIT) throw tooLarge();
-  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
-  let text = "";
-  let length = 0;
-  for await (const chunk of request.body ?? []) {
-    length += chunk.byteLength;
-    if (length > BODY_LIMIT) throw tooLarge();
-    text += decode(decoder, chunk);
-  }
-  return text + decode(decoder);
-}
-
-function decode(decoder: TextDecoder, chunk?: Uint8Array): string {
+  const announced = request.headers.get("Content-Length");
+  if (Number(announced) > BODY_LIMIT) throw tooLarge();
+  // HTTP holds a body to the length that it announces, and reading it whole is several times quicker.
+  const bytes = await (announced === null ? readAtMost(BODY_LIMIT + 1, request) : request.bytes());
+  if (bytes.byteLength > BODY_LIMIT) throw tooLarge();
   try {
-    return decoder.decode(chunk, { stream: chunk !== undefined });
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
   } catch {
     throw new ApiError("bad_request", "The body is not valid UTF-8.");
   }
+}
+
+async function readAtMost(length: number, { body }: Request): Promise<Uint8Array> {
+  const read = await body?.getReader({ mode: "byob" }).readAtLeast(length, new Uint8Array(length));
+  return read?.value ?? new Uint8Array();
 }
 
 const tooLarge = () => new ApiError("content_too_large", `The body must be at most ${BODY_LIMIT} bytes.`);

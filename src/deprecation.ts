@@ -2,12 +2,14 @@
 // decides, so the promise is kept without a deployment.
 
 import { ApiError, renderError } from "./errors.ts";
+import { withHeaders } from "./responses.ts";
+import type { Call } from "./routing.ts";
+
+/** The day of the removal, which begins at midnight UTC. */
+export const REMOVAL = "5 December 2030";
 
 const DEPRECATED = new Date("2026-11-20");
-const SUNSET = new Date("2030-12-05");
-
-/** The day of the removal, in words. */
-export const REMOVAL = SUNSET.toLocaleDateString("en-GB", { dateStyle: "long", timeZone: "UTC" });
+const SUNSET = new Date(`${REMOVAL} UTC`);
 
 export const DEPRECATION_HEADERS = {
   Deprecation: `@${DEPRECATED.getTime() / 1000}`,
@@ -15,14 +17,13 @@ export const DEPRECATION_HEADERS = {
   Link: '</v1/pets>; rel="successor-version", </>; rel="deprecation"; type="text/html"',
 };
 
-type Operation<R extends Request> = (request: R, env: Env) => Promise<Response>;
+type Operation = (call: Call, env: Env) => Promise<Response>;
 
 /** Marks every answer of `operation` as deprecated, its refusals too, and answers 410 once it is removed. */
-export function deprecated<R extends Request>(operation: Operation<R>): Operation<R> {
-  return async (request, env) => {
-    const response = await (Date.now() < SUNSET.getTime() ? operation(request, env) : removed()).catch(renderError);
-    for (const [name, value] of Object.entries(DEPRECATION_HEADERS)) response.headers.set(name, value);
-    return response;
+export function deprecated(operation: Operation): Operation {
+  return async (call, env) => {
+    const response = await (Date.now() < SUNSET.getTime() ? operation(call, env) : removed()).catch(renderError);
+    return withHeaders(response, DEPRECATION_HEADERS);
   };
 }
 

@@ -35,7 +35,7 @@ export class ApiError extends Error {
 export function renderError(thrown: unknown): Response {
   const { code, message, headers } = asApiError(thrown);
   const status = STATUS[code];
-  return json(JSON.stringify({ code, message, status }), { status, headers });
+  return json(JSON.stringify({ code, message, status }), status, headers);
 }
 
 function asApiError(thrown: unknown): ApiError {

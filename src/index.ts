@@ -1,16 +1,15 @@
 // The whole service: what is answered where, and by which operation. Routes are tried from the top;
 // the first that answers wins, so the line that checks the key protects every line below it.
 
-import type { IRequestStrict } from "itty-router";
 import { Router } from "itty-router/Router";
 import { authenticate } from "./authentication.ts";
 import { deprecated } from "./deprecation.ts";
 import { renderError } from "./errors.ts";
 import { createPet, getPet, listPets } from "./pets/operations.ts";
-import { preflight, withCommonHeaders } from "./responses.ts";
-import { exactPath, unrouted } from "./routing.ts";
+import { preflight } from "./responses.ts";
+import { type Call, exactPath, unrouted } from "./routing.ts";
 
-const router = Router<IRequestStrict, [Env]>({ catch: renderError, finally: [withCommonHeaders] });
+const router = Router<Call, [Env]>({ catch: renderError });
 
 router
   .options("*", preflight)
@@ -22,8 +21,9 @@ router
 
 /** HEAD is GET without the body (RFC 9110, section 9.3.2). */
 async function fetch(request: Request, env: Env): Promise<Response> {
-  if (request.method !== "HEAD") return router.fetch(request, env);
-  return new Response(null, await router.fetch(new Request(request, { method: "GET" }), env));
+  const { method, url } = request;
+  if (method !== "HEAD") return router.fetch({ method, url, request }, env);
+  return new Response(null, await router.fetch({ method: "GET", url, request }, env));
 }
 
 export default { fetch } satisfies ExportedHandler<Env>;

@@ -4,15 +4,24 @@
 import type { RouteEntry } from "itty-router";
 import { ApiError } from "./errors.ts";
 
-export function exactPath({ url }: Request): void {
-  if (new URL(url).pathname.endsWith("/")) throw notFound();
+/** What is routed: not the request itself, on which the router would write what it finds, at a cost. */
+export interface Call {
+  /** GET for HEAD too. */
+  method: string;
+  url: string;
+  request: Request;
+  params: Record<string, string>;
+}
+
+export function exactPath({ url }: Call): void {
+  if (/^[^?]*\/(?:\?|$)/.test(url)) throw notFound();
 }
 
 // Every path has OPTIONS, and ALL is no method.
 const METHOD = /^(?!ALL$|OPTIONS$)/;
 
 /** Answers what no route has answered: 405 where another method is routed (RFC 9110, section 15.5.6), else 404. */
-export function unrouted(routes: RouteEntry[]): (request: Request) => never {
+export function unrouted(routes: RouteEntry[]): (call: Call) => never {
   return ({ method, url }) => {
     const { pathname } = new URL(url);
     const methods = routes

@@ -4,27 +4,22 @@
 
 import type { NewPet, PetQuery } from "./pet.ts";
 
-/** A pet as it is stored: its id in decimal digits, and the whole of it as JSON text. */
-export interface StoredPet {
-  id: string;
-  json: string;
-}
+/** A pet as it is stored, as JSON text. It begins with the id. */
+export type StoredPet = string;
 
-const STORED_PET = `CAST(pets.id AS TEXT) AS id,
-  json_object('id', pets.id, 'name', name, 'categoryId', category_id, 'status', status) AS json`;
+const JSON_OF_PET = "json_object('id', pets.id, 'name', name, 'categoryId', category_id, 'status', status)";
 
 // Where the key has its animal already, that one is returned, by an update that changes nothing: DO NOTHING returns no row.
 const INSERT = `INSERT INTO pets (name, category_id, status, idempotency_key) VALUES (?1, ?2, ?3, ?4)
   ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL DO UPDATE SET name = name
-  RETURNING ${STORED_PET}, name = ?1 AND category_id = ?2 AND status = ?3 AS asSent`;
+  RETURNING ${JSON_OF_PET} AS pet, name = ?1 AND category_id = ?2 AND status = ?3 AS asSent`;
 
-const SELECT = `SELECT ${STORED_PET} FROM pets WHERE pets.id = ?1`;
+const SELECT = `SELECT ${JSON_OF_PET} AS pet FROM pets WHERE pets.id = ?1`;
 
-// `pets.id`, not `id`: the alias is text, and sorting by it would sort the whole table, 10 before 2.
-const SELECT_PAGE = `SELECT ${STORED_PET} FROM pets WHERE pets.id > ?1 ORDER BY pets.id LIMIT ?2`;
+const SELECT_PAGE = `SELECT ${JSON_OF_PET} AS pet FROM pets WHERE pets.id > ?1 ORDER BY pets.id LIMIT ?2`;
 
 // A statement of its own: `(?3 IS NULL OR status = ?3)` would keep SQLite from using the index.
-const SELECT_PAGE_BY_STATUS = `SELECT ${STORED_PET} FROM pets WHERE status = ?3 AND pets.id > ?1 ORDER BY pets.id LIMIT ?2`;
+const SELECT_PAGE_BY_STATUS = `SELECT ${JSON_OF_PET} AS pet FROM pets WHERE status = ?3 AND pets.id > ?1 ORDER BY pets.id LIMIT ?2`;
 
 // Less than every int64.
 const BEFORE_ALL = "-1e19";
@@ -37,19 +32,17 @@ export async function insertPet(
   db: D1DatabaseSession,
   { name, categoryId, status }: NewPet,
   idempotencyKey: string | undefined,
-): Promise<StoredPet & { asSent: boolean }> {
-  const { results } = await db
-    .prepare(INSERT)
-    .bind(name, String(categoryId), status, idempotencyKey ?? null)
-    .run<StoredPet & { asSent: 0 | 1 }>();
+): Promise<{ pet: StoredPet; asSent: boolean }> {
+  const statement = db.prepare(INSERT).bind(name, String(categoryId), status, idempotencyKey ?? null);
+  const { results } = await statement.run<{ pet: StoredPet; asSent: 0 | 1 }>();
   // An INSERT that stores nothing throws.
-  const [pet] = results as [StoredPet & { asSent: 0 | 1 }];
-  return { ...pet, asSent: pet.asSent === 1 };
+  const [{ pet, asSent }] = results as [{ pet: StoredPet; asSent: 0 | 1 }];
+  return { pet, asSent: asSent === 1 };
 }
 
 export async function selectPet(db: D1DatabaseSession, id: bigint): Promise<StoredPet | undefined> {
-  const { results } = await db.prepare(SELECT).bind(String(id)).run<StoredPet>();
-  return results[0];
+  const { results } = await db.prepare(SELECT).bind(String(id)).run<{ pet: StoredPet }>();
+  return results[0]?.pet;
 }
 
 /** At most `limit` pets, in ascending order of id. */
@@ -58,5 +51,11 @@ export async function selectPets(db: D1DatabaseSession, { after, limit, status }
   const statement = status
     ? db.prepare(SELECT_PAGE_BY_STATUS).bind(...range, status)
     : db.prepare(SELECT_PAGE).bind(...range);
-  return (await statement.run<StoredPet>()).results;
+  const { results } = await statement.run<{ pet: StoredPet }>();
+  return results.map(({ pet }) => pet);
+}
+
+/** The id of a stored pet, in decimal digits: read from its text, since one more column costs a fifth of a page. */
+export function idOf(pet: StoredPet): string {
+  return pet.slice('{"id":'.length, pet.indexOf(","));
 }

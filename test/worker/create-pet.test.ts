@@ -272,10 +272,12 @@ describe("createPet, size", () => {
     const bytes = new TextEncoder().encode(text);
     let taken = 0;
     const body = new ReadableStream({
+      type: "bytes",
       pull(controller) {
         const start = taken++ * size;
-        if (start >= bytes.length) controller.close();
-        else controller.enqueue(bytes.subarray(start, start + size));
+        if (start < bytes.length) return controller.enqueue(bytes.slice(start, start + size));
+        controller.close();
+        controller.byobRequest?.respond(0);
       },
     });
     return { body, taken: () => taken };
