@@ -17,7 +17,7 @@ interface Schema {
   required?: string[];
 }
 interface Operation {
-  parameters: { name: string; schema: Schema }[];
+  parameters: { name: string; in: "query" | "path" | "header"; schema: Schema }[];
   requestBody: { content: { "application/json": { schema: Schema } } };
   responses: Record<string, { headers: Record<string, { schema: { const: string } }> }>;
 }
@@ -36,7 +36,9 @@ const createPet = paths["/pets"].post;
 const getPet = paths["/pets/{petId}"].get;
 
 const NEW_PET = resolved(createPet.requestBody.content["application/json"].schema);
-const PARAMETERS = listPets.parameters.map(({ name, schema }) => ({ name, schema: resolved(schema) }));
+const PARAMETERS = listPets.parameters
+  .filter((parameter) => parameter.in === "query")
+  .map(({ name, schema }) => ({ name, schema: resolved(schema) }));
 const PET_ID = resolved(getPet.parameters[0]?.schema ?? {});
 
 function resolved(schema: Schema): Schema {
@@ -260,10 +262,36 @@ it("every other method is 405 with Allow as described", () => {
   });
 });
 
+/** Header values that the parameter allows, as HTTP carries them: without white space at either end. */
+function headerValue({ parameters }: Operation, name: string): Arbitrary<string> {
+  const { pattern = "" } = parameters.find((parameter) => parameter.name === name)?.schema ?? {};
+  return fc.stringMatching(RegExp(pattern)).filter((value) => value.trim() === value);
+}
+
+const printable = fc.string({ unit: fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCharCode(code)) });
+
+it("createPet accepts every Idempotency-Key, and adds one animal under it", () =>
+  always(100, fc.tuple(headerValue(createPet, "Idempotency-Key"), valid(NEW_PET)), async ([key, body]) => {
+    const headers = { "Content-Type": "application/json", "Idempotency-Key": key };
+    const first = await ask("/pets", { method: "POST", headers, body });
+    expect([201, 422]).toContain(first.status); // 422 where the key was generated before
+    const again = await ask("/pets", { method: "POST", headers, body });
+    expect(again).toMatchObject({ status: first.status, text: first.text });
+  }));
+
+it("every operation accepts every x-d1-bookmark, and refuses what is none", () => {
+  const bookmark = headerValue(listPets, "x-d1-bookmark");
+  const other = printable.filter((value) => !/^[0-9a-f-]{59}$/.test(value));
+  const paths_ = fc.constantFrom("/pets", "/pets/1");
+  return always(100, fc.tuple(paths_, bookmark, other), async ([path, good, bad]) => {
+    expect([200, 404]).toContain((await ask(path, { headers: { "x-d1-bookmark": good } })).status);
+    expect((await ask(path, { headers: { "x-d1-bookmark": bad } })).status).toBe(400);
+  });
+});
+
 it("nobody is admitted without the key", () => {
   const paths_ = fc.constantFrom("/pets", "/pets/1", "/pets?limit=x", "/nothing", "");
   const methods = fc.constantFrom("GET", "HEAD", "POST", "PUT", "DELETE");
-  const printable = fc.string({ unit: fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCharCode(code)) });
   const credentials = fc.oneof(
     printable,
     printable.map((token) => `Bearer ${token}`),
