@@ -13,6 +13,8 @@ export interface DevServer {
   folder: string;
   /** Such as http://localhost:8787, without a slash at the end. */
   origin: string;
+  /** Of npm and all that it has started. */
+  processGroup: number;
   /** Ends it: gently, or at once as a power cut would. */
   stop(signal?: "SIGTERM" | "SIGKILL"): Promise<void>;
 }
@@ -30,11 +32,19 @@ export function removeProject(folder: string): void {
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 }
 
-/** Runs `npm run dev` in `folder`, on a free port, until it answers. Throws with its output when it does not. */
-export async function startDev(folder: string): Promise<DevServer> {
+/**
+ * Runs `npm run dev` in `folder`, on a free port, until it answers; `options` go to wrangler. Throws with its output when
+ * it does not answer. It ends with this process at the latest.
+ */
+export async function startDev(folder: string, ...options: string[]): Promise<DevServer> {
   const origin = `http://localhost:${await freePort()}`;
   const { port } = new URL(origin);
-  const child = spawn("npm", ["run", "dev", "--", "--port", port], { cwd: folder, detached: true, shell: false });
+  const child = spawn("npm", ["run", "dev", "--", "--port", port, ...options], { cwd: folder, detached: true });
+  const { pid } = child;
+  if (pid === undefined) throw new Error("npm cannot be run");
+  const kill = () => process.kill(-pid, "SIGKILL");
+  process.once("exit", kill);
+  child.once("exit", () => process.off("exit", kill));
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (output += data));
   const deadline = Date.now() + START;
@@ -45,11 +55,12 @@ export async function startDev(folder: string): Promise<DevServer> {
     }
     await new Promise((done) => setTimeout(done, 200));
   }
-  return { folder, origin, stop: (signal) => stop(child, signal) };
+  return { folder, origin, processGroup: pid, stop: (signal) => stop(child, signal) };
 }
 
 async function answers(origin: string): Promise<boolean> {
-  return fetch(origin).then(
+  // A request that comes while the runtime is started anew may never be answered.
+  return fetch(origin, { signal: AbortSignal.timeout(2_000) }).then(
     () => true,
     () => false,
   );

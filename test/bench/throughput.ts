@@ -1,0 +1,72 @@
+// Requests per second over HTTP: the service and the floor, each in a runtime as `npm run dev` starts it, on D1.
+
+import { run } from "./command.ts";
+import { medians } from "./rounds.ts";
+import { KEY, start } from "./runtime.ts";
+import { print, progress, verdict } from "./terminal.ts";
+
+const GOAL = 0.9;
+const CONNECTIONS = [1, 16, 64];
+const DURATION = 2; // seconds
+const LIMIT = 20;
+
+export async function throughput(): Promise<void> {
+  progress("starting two runtimes");
+  await using floor = await start("test/bench/worker/floor.ts");
+  await using service = await start();
+  for (const { origin } of [floor, service]) for (let animal = 0; animal <= LIMIT; animal++) await create(origin);
+  const trials = CONNECTIONS.flatMap((connections) =>
+    [floor, service].map(
+      ({ origin }) =>
+        () =>
+          requestsPerSecond(origin, connections),
+    ),
+  );
+  const rates = await medians("throughput", trials, { rounds: 5, warmUp: 1 });
+  const rows = CONNECTIONS.map((connections, index) => {
+    const [least = Number.NaN, ours = Number.NaN] = rates.slice(2 * index);
+    const ratio = ours / least;
+    return [`${connections}`, least.toFixed(0), ours.toFixed(0), ratio.toFixed(2), verdict(ratio >= GOAL)];
+  });
+  print(
+    `Throughput: requests per second, list ${LIMIT} (goal: at least ${GOAL} × the floor)`,
+    ["connections", "floor", "service", "ratio", "goal"],
+    rows,
+  );
+}
+
+async function create(origin: string): Promise<void> {
+  const { ok, status } = await fetch(`${origin}/v1/pets`, {
+    method: "POST",
+    headers: { ...KEY, "Content-Type": "application/json" },
+    body: JSON.stringify({ name: "Rex", categoryId: 1, status: "available" }),
+  });
+  if (!ok) throw new Error(`createPet answered ${status}`);
+}
+
+interface Report {
+  "2xx": number;
+  duration: number;
+  non2xx: number;
+  errors: number;
+}
+
+async function requestsPerSecond(origin: string, connections: number): Promise<number> {
+  const options = [
+    "--connections",
+    connections,
+    "--duration",
+    DURATION,
+    "--headers",
+    `Authorization=${KEY.Authorization}`,
+  ];
+  const output = await run("autocannon", [
+    ...options.map(String),
+    "--json",
+    "--no-progress",
+    `${origin}/v1/pets?limit=${LIMIT}`,
+  ]);
+  const { "2xx": answered, duration, non2xx, errors } = JSON.parse(output) as Report;
+  if (non2xx + errors > 0) throw new Error(`${non2xx} requests failed, and ${errors} connections`);
+  return answered / duration;
+}

@@ -1,0 +1,39 @@
+// The floor: the least Worker that still answers listPets, createPet and getPet from the same table. No router, no
+// validation, no authentication, no exact int64, no header of ours, and the plainest SQL.
+
+const ANIMAL = "id, name, category_id AS categoryId, status";
+
+interface NewAnimal {
+  name: string;
+  categoryId: number;
+  status: string;
+}
+
+async function fetch(request: Request, { DB }: Env): Promise<Response> {
+  const { pathname, searchParams } = new URL(request.url);
+  if (request.method === "POST") {
+    const { name, categoryId, status } = await request.json<NewAnimal>();
+    const insert = DB.prepare(`INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?) RETURNING ${ANIMAL}`);
+    const { results } = await insert.bind(name, String(categoryId), status).run();
+    return Response.json(results[0], { status: 201 });
+  }
+  if (pathname !== "/v1/pets") {
+    const id = pathname.slice("/v1/pets/".length);
+    const { results } = await DB.prepare(`SELECT ${ANIMAL} FROM pets WHERE id = ?`).bind(id).run();
+    return Response.json(results[0]);
+  }
+  const limit = Number(searchParams.get("limit") ?? 20);
+  const after = searchParams.get("after") ?? "0";
+  const status = searchParams.get("status");
+  const select = status
+    ? DB.prepare(`SELECT ${ANIMAL} FROM pets WHERE status = ? AND id > ? ORDER BY id LIMIT ?`).bind(
+        status,
+        after,
+        limit,
+      )
+    : DB.prepare(`SELECT ${ANIMAL} FROM pets WHERE id > ? ORDER BY id LIMIT ?`).bind(after, limit);
+  const { results } = await select.run();
+  return Response.json(results);
+}
+
+export default { fetch } satisfies ExportedHandler<Env>;
