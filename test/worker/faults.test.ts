@@ -1,17 +1,12 @@
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { failing } from "./binding.ts";
-import { type Answer, type Call, call, countStored, expectBody, expectError } from "./service.ts";
+import { type Answer, type Call, call, countStored, expectBody, expectError, UNAVAILABLE } from "./service.ts";
 
 const INTERNAL = {
   code: "internal_error",
   message: "The service failed to answer; the failure has been logged.",
   status: 500,
-};
-const UNAVAILABLE = {
-  code: "service_unavailable",
-  message: "The store cannot be reached at the moment; try again.",
-  status: 503,
 };
 
 const OPERATIONS: [operation: string, perform: (options: Call) => Promise<Answer>][] = [

@@ -1,7 +1,17 @@
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { intercepted } from "./binding.ts";
-import { type Answer, badRequest, type Call, call, countStored, create, expectBody, expectError } from "./service.ts";
+import {
+  type Answer,
+  badRequest,
+  type Call,
+  call,
+  countStored,
+  create,
+  expectBody,
+  expectError,
+  UNAVAILABLE,
+} from "./service.ts";
 
 const REX = { name: "Rex", categoryId: 7, status: "pending" };
 const BAD_KEY = badRequest("Idempotency-Key must be 1 to 255 printable ASCII characters.");
@@ -9,11 +19,6 @@ const ANOTHER = {
   code: "unprocessable_content",
   message: "This Idempotency-Key has already added another animal.",
   status: 422,
-};
-const UNAVAILABLE = {
-  code: "service_unavailable",
-  message: "The store cannot be reached at the moment; try again.",
-  status: 503,
 };
 
 const createUnder = (key: string, pet: unknown = REX, options: Call = {}): Promise<Answer> =>

@@ -66,6 +66,12 @@ export function expectError({ status, text }: Answer, expected: { code: string; 
 
 export const badRequest = (message: string) => ({ code: "bad_request", message, status: 400 });
 
+export const UNAVAILABLE = {
+  code: "service_unavailable",
+  message: "The store cannot be reached at the moment; try again.",
+  status: 503,
+};
+
 /** Asserts a success: its status and its whole body, compared as text because a parsed int64 is rounded. */
 export function expectBody({ status, text }: Answer, expected: number, body: string): void {
   expect(text).toBe(body);
