@@ -129,7 +129,6 @@ const idempotencyParameter = {
   description:
     "Makes it safe to send the request again: under one key one animal is added, and the same animal again is answered with the same 201, body and `Location`; another animal is 422. Keys do not expire. Quotes around the key are not part of it. Take a UUID, a new one for each animal.",
   schema: fields["IdempotencyKey"],
-  example: "0192f0c1-7f3a-7c1e-9d43-5a1c2b3d4e5f",
 };
 
 const BAD_BOOKMARK = `${BOOKMARK_HEADER} must be a bookmark as a response of the service carried it.`;

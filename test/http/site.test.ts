@@ -109,8 +109,11 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     expect(
       await page.locator(".opblock-deprecated s, .opblock-deprecated .opblock-summary-path__deprecated").count(),
     ).toBe(1);
-    const overflow = await page.evaluate("document.documentElement.scrollWidth - window.innerWidth");
-    expect(overflow).toBeLessThanOrEqual(0);
+    for (const operation of ["listPets", "createPet", "getPet"]) {
+      await page.click(`#operations-pets-${operation} .opblock-summary-control`);
+      await page.waitForSelector(`#operations-pets-${operation} .responses-table`);
+    }
+    expect(await page.evaluate("document.documentElement.scrollWidth - window.innerWidth")).toBeLessThanOrEqual(0);
     expect(complaints).toEqual([]);
   });
 
@@ -132,6 +135,16 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     expect(got).toMatch(/^Code\s+Details\s+200/);
     expect(got).toContain('"categoryId": 9223372036854775807');
     expect(complaints).toEqual([]);
+  });
+
+  it("creates one animal after the other, as it comes", async () => {
+    const { page } = await open(1280);
+    await authorize(page);
+    expect(await execute(page, "createPet")).toMatch(/^Code\s+Details\s+201/);
+    await page.fill("#operations-pets-createPet textarea", '{"name":"Another","categoryId":1}');
+    await page.click("#operations-pets-createPet .execute");
+    await page.waitForSelector('#operations-pets-createPet .live-responses-table :text("Another")');
+    expect(await page.innerText("#operations-pets-createPet .live-responses-table")).toMatch(/^Code\s+Details\s+201/);
   });
 
   it("shows a refusal", async () => {
