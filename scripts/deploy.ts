@@ -3,7 +3,7 @@
 // `d1 create` fails on a database that exists, and `d1 migrations apply` on one that does not.
 
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -64,7 +64,12 @@ function deploy(): string | undefined {
 /** Waits for an address that is new to be served at all. */
 async function answers(url: string): Promise<void> {
   const deadline = Date.now() + START;
-  while (((await fetch(url).catch(() => undefined))?.status ?? 500) >= 500) {
+  const status = () =>
+    fetch(url, { signal: AbortSignal.timeout(10_000) }).then(
+      (answer) => answer.status,
+      () => 500,
+    );
+  while ((await status()) >= 500) {
     if (Date.now() > deadline) fail(`${url} does not answer.`);
     await new Promise((done) => setTimeout(done, 1_000));
   }
@@ -94,8 +99,10 @@ function fail(why: string): never {
 /** The first key of the secrets file, which is JSON or of the form of .env. */
 function keyInSecretsFile(): string | undefined {
   const { values } = parseArgs({ args: flags, options: { "secrets-file": { type: "string" } }, strict: false });
-  if (typeof values["secrets-file"] !== "string") return undefined;
-  const text = readFileSync(values["secrets-file"], "utf8");
+  const file = values["secrets-file"];
+  if (typeof file !== "string") return undefined;
+  if (!existsSync(file)) fail(`There is no file ${file}.`);
+  const text = readFileSync(file, "utf8");
   const secrets: NodeJS.Dict<string> = text.trimStart().startsWith("{") ? JSON.parse(text) : parseEnv(text);
-  return secrets["API_KEY"]?.split(",")[0];
+  return secrets["API_KEY"]?.split(",")[0]?.trim();
 }

@@ -26,6 +26,12 @@ it.each(["staging", "production"])("asks for a key to deploy to %s", (environmen
   expect(output).toContain("usage: API_KEY=<key> npm run deploy:");
 });
 
+it("says which secrets file is not there", () => {
+  const { status, output } = deploy("staging", ["--secrets-file", "nowhere.env"], {});
+  expect(status).toBe(1);
+  expect(output).toContain("staging is not up to date. There is no file nowhere.env.");
+});
+
 it.each([
   ["dotenv", "API_KEY=first,second\n"],
   ["JSON", '{"API_KEY":"first,second"}'],
