@@ -1,7 +1,7 @@
 // Builds what the Worker serves without running: the API reference for a browser, and the description. Wrangler runs it
 // before each `dev` and `deploy` (wrangler.toml, [build]).
 
-import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { description } from "../src/description.ts";
@@ -10,7 +10,6 @@ const ROOT = join(import.meta.dirname, "..");
 const SITE = join(ROOT, "dist/site");
 
 rmSync(SITE, { recursive: true, force: true });
-mkdirSync(SITE, { recursive: true });
 cpSync(join(ROOT, "src/site"), SITE, { recursive: true });
 
 const swaggerUi = dirname(fileURLToPath(import.meta.resolve("swagger-ui-dist/package.json")));

@@ -11,6 +11,7 @@ import { parseArgs, parseEnv } from "node:util";
 
 const START = 90_000; // milliseconds within which a new address must answer
 
+// Typed by hand: with the types of both runtimes loaded, `process` has none.
 const exit: (code: number) => never = process.exit;
 
 const WRANGLER = join(dirname(fileURLToPath(import.meta.resolve("wrangler/package.json"))), "bin/wrangler.js");

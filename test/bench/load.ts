@@ -1,8 +1,9 @@
 // Creates and lists by turns, over many connections, and then whether every animal is there: none lost, none twice, no
 // id twice. It ends by itself: the requests are counted, and each has to be answered in time.
 
+import { KEY } from "../http/dev-server.ts";
 import { run } from "./command.ts";
-import { KEY, start } from "./runtime.ts";
+import { start } from "./runtime.ts";
 import { print, progress, verdict } from "./terminal.ts";
 
 // And as many lists. The runtime fills its heap for the first half, before it collects as much as it takes.

@@ -3,9 +3,6 @@
 
 import { copyProject, type DevServer, removeProject, startDev } from "../http/dev-server.ts";
 
-/** What `npm run dev` sets. */
-export const KEY = { Authorization: "Bearer local-key" };
-
 /** Runs the service, or the one script that is named in its place. */
 export async function start(...script: string[]): Promise<DevServer & AsyncDisposable> {
   const folder = project();

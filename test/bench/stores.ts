@@ -6,11 +6,11 @@ import { once } from "node:events";
 import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { removeProject } from "../http/dev-server.ts";
+import { KEY, removeProject } from "../http/dev-server.ts";
 import type { Call, Command, Operation, Rows } from "./batch.ts";
 import { launch, run } from "./command.ts";
 import { medians, type Rounds } from "./rounds.ts";
-import { KEY, project } from "./runtime.ts";
+import { project } from "./runtime.ts";
 import { progress } from "./terminal.ts";
 
 // So many that a batch takes tens of milliseconds, beside which the one request that asks for it is little.

@@ -1,8 +1,9 @@
 // Requests per second over HTTP: the service and the floor, each in a runtime as `npm run dev` starts it, on D1.
 
+import { KEY } from "../http/dev-server.ts";
 import { run } from "./command.ts";
 import { medians } from "./rounds.ts";
-import { KEY, start } from "./runtime.ts";
+import { start } from "./runtime.ts";
 import { print, progress, verdict } from "./terminal.ts";
 
 const GOAL = 0.9;

@@ -3,10 +3,11 @@
 import createClient from "openapi-fetch";
 import { expect, inject, it } from "vitest";
 import type { components, paths } from "../../dist/openapi.d.ts";
+import { KEY } from "./dev-server.ts";
 
 const client = createClient<paths>({
   baseUrl: `${inject("origin")}/v1`,
-  headers: { Authorization: "Bearer local-key" },
+  headers: KEY,
 });
 
 it("creates, lists and gets", async () => {
@@ -36,7 +37,7 @@ it("keeps int64 exact as the README shows", async () => {
   const body = JSON.stringify({ name: "Exact", categoryId: 9223372036854775807n }, exactIn);
   const response = await fetch(`${inject("origin")}/v1/pets`, {
     method: "POST",
-    headers: { Authorization: "Bearer local-key", "Content-Type": "application/json" },
+    headers: { ...KEY, "Content-Type": "application/json" },
     body,
   });
   const pet = JSON.parse(await response.text(), exactOut);

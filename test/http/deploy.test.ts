@@ -6,14 +6,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 
-function deploy(environment: string, flags: string[], env: NodeJS.Dict<string>) {
+function deploy(environment: string, flags: string[]) {
   const { status, stdout, stderr } = spawnSync("npm", ["run", `deploy:${environment}`, "--", ...flags], {
     // A Cloudflare API that nothing listens for.
-    env: Object.assign(
-      { ...process.env },
-      { API_KEY: undefined, CLOUDFLARE_API_BASE_URL: "http://127.0.0.1:9/client/v4", CLOUDFLARE_API_TOKEN: "t" },
-      { CLOUDFLARE_ACCOUNT_ID: "a", ...env },
-    ),
+    env: {
+      ...process.env,
+      API_KEY: undefined,
+      CLOUDFLARE_API_BASE_URL: "http://127.0.0.1:9/client/v4",
+      CLOUDFLARE_API_TOKEN: "t",
+      CLOUDFLARE_ACCOUNT_ID: "a",
+    },
     encoding: "utf8",
     timeout: 50_000,
   });
@@ -21,13 +23,13 @@ function deploy(environment: string, flags: string[], env: NodeJS.Dict<string>) 
 }
 
 it.each(["staging", "production"])("asks for a key to deploy to %s", (environment) => {
-  const { status, output } = deploy(environment, [], {});
+  const { status, output } = deploy(environment, []);
   expect(status).toBe(2);
   expect(output).toContain("usage: API_KEY=<key> npm run deploy:");
 });
 
 it("says which secrets file is not there", () => {
-  const { status, output } = deploy("staging", ["--secrets-file", "nowhere.env"], {});
+  const { status, output } = deploy("staging", ["--secrets-file", "nowhere.env"]);
   expect(status).toBe(1);
   expect(output).toContain("staging is not up to date. There is no file nowhere.env.");
 });
@@ -39,7 +41,7 @@ it.each([
   const folder = mkdtempSync(join(tmpdir(), "animal-store-secrets-"));
   try {
     writeFileSync(join(folder, "secrets"), secrets);
-    const { status, output } = deploy("staging", ["--secrets-file", join(folder, "secrets")], {});
+    const { status, output } = deploy("staging", ["--secrets-file", join(folder, "secrets")]);
     expect(status).toBe(1);
     expect(output).toContain("== staging: The database");
     expect(output).not.toContain("== staging: The migrations");

@@ -7,6 +7,9 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
+/** The key that `npm run dev` sets. */
+export const KEY = { Authorization: "Bearer local-key" };
+
 const START = 45_000; // milliseconds
 
 export interface DevServer {

@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { copyProject, type DevServer, removeProject, startDev } from "./dev-server.ts";
+import { copyProject, type DevServer, KEY, removeProject, startDev } from "./dev-server.ts";
 import { send } from "./send.ts";
 
 let server: DevServer;
@@ -34,7 +34,7 @@ describe("npm run dev", () => {
 
   it("keeps animals, and a key of one's own, over a restart", async () => {
     const body = '{"name":"Kept","categoryId":1}';
-    const headers = { Authorization: "Bearer local-key", "Content-Type": "application/json" };
+    const headers = { ...KEY, "Content-Type": "application/json" };
     const { headers: created, text } = await send(`${server.origin}/v1/pets`, { method: "POST", headers, body });
     await server.stop();
     writeFileSync(join(server.folder, ".dev.vars"), "API_KEY=local-key,another\n");

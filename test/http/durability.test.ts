@@ -1,10 +1,9 @@
 // What was acknowledged is kept, whatever happens to the service afterwards.
 
 import { expect, it } from "vitest";
-import { copyProject, removeProject, startDev } from "./dev-server.ts";
+import { copyProject, KEY, removeProject, startDev } from "./dev-server.ts";
 import { send } from "./send.ts";
 
-const KEY = { Authorization: "Bearer local-key" };
 const CREATES = 1_000;
 const AT_ONCE = 16;
 

@@ -1,10 +1,10 @@
 // What only a real connection shows: bodies without a length, methods that fetch refuses, what the runtime adds.
 
 import { describe, expect, inject, it } from "vitest";
+import { KEY } from "./dev-server.ts";
 import { send } from "./send.ts";
 
 const PETS = `${inject("origin")}/v1/pets`;
-const KEY = { Authorization: "Bearer local-key" };
 const POST = { method: "POST", headers: { ...KEY, "Content-Type": "application/json" } };
 
 describe("over HTTP", () => {

@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import description from "../../dist/site/openapi.json" with { type: "json" };
+import { KEY } from "./dev-server.ts";
 import { send } from "./send.ts";
 
 const ORIGIN = inject("origin");
@@ -46,7 +47,7 @@ describe("the site", () => {
     "leaves %s to the Worker, which asks for the key",
     async (path) => {
       expect((await send(ORIGIN + path)).status).toBe(401);
-      expect((await send(ORIGIN + path, { headers: { Authorization: "Bearer local-key" } })).status).toBe(404);
+      expect((await send(ORIGIN + path, { headers: KEY })).status).toBe(404);
     },
   );
 

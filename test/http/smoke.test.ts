@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { expect, inject, it } from "vitest";
+import { KEY } from "./dev-server.ts";
 import { send } from "./send.ts";
 
 const smoke = (base: string[], API_KEY: string | undefined) => {
@@ -14,7 +15,7 @@ const smoke = (base: string[], API_KEY: string | undefined) => {
 
 it("passes against the service, and says which animal it adds", async () => {
   const pets = `${inject("origin")}/v1/pets`;
-  const headers = { Authorization: "Bearer local-key", "Content-Type": "application/json" };
+  const headers = { ...KEY, "Content-Type": "application/json" };
   const before = await send(pets, { method: "POST", headers, body: '{"name":"Before","categoryId":1}' });
 
   const { status, output } = smoke([`${inject("origin")}/v1`], "local-key");

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { failing } from "./binding.ts";
-import { type Answer, type Call, call, countStored, expectBody, expectError, UNAVAILABLE } from "./service.ts";
+import { type Answer, type Call, call, countStored, create, expectBody, expectError, UNAVAILABLE } from "./service.ts";
 
 const INTERNAL = {
   code: "internal_error",
@@ -12,16 +12,7 @@ const INTERNAL = {
 const OPERATIONS: [operation: string, perform: (options: Call) => Promise<Answer>][] = [
   ["listPets", (options) => call("/v1/pets", options)],
   ["listPets by status", (options) => call("/v1/pets?status=sold", options)],
-  [
-    "createPet",
-    (options) =>
-      call("/v1/pets", {
-        method: "POST",
-        body: '{"name":"Rex","categoryId":1}',
-        headers: { "Content-Type": "application/json" },
-        ...options,
-      }),
-  ],
+  ["createPet", (options) => create({ name: "Rex", categoryId: 1 }, options)],
   ["getPet", (options) => call("/v1/pets/1", options)],
 ];
 
@@ -76,10 +67,10 @@ describe.each(OPERATIONS)("%s", (_, perform) => {
 });
 
 it("goes on after a fault, with nothing half-written", async () => {
-  const create = OPERATIONS[2]?.[1];
-  await create?.({ bindings: { DB: failing(env.DB, new Error("D1_ERROR: Network connection lost.")) } });
+  const rex = { name: "Rex", categoryId: 1 };
+  await create(rex, { bindings: { DB: failing(env.DB, new Error("D1_ERROR: Network connection lost.")) } });
   expect(await countStored()).toBe(0);
-  const answer = await create?.({});
-  expect(answer?.status).toBe(201);
-  expectBody(await call("/v1/pets"), 200, `[${answer?.text}]`);
+  const { status, text } = await create(rex);
+  expect(status).toBe(201);
+  expectBody(await call("/v1/pets"), 200, `[${text}]`);
 });

@@ -4,15 +4,11 @@
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
 import service from "../../src/index.ts";
-import { expectDescribed } from "../conformance.ts";
+import { expectDescribed, type Seen } from "../conformance.ts";
 
 export const ORIGIN = "https://store.example";
 
-export interface Answer {
-  status: number;
-  headers: Headers;
-  text: string;
-}
+export type Answer = Seen;
 
 export interface Call {
   method?: string;
