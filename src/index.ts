@@ -21,9 +21,10 @@ router
 
 /** HEAD is GET without the body (RFC 9110, section 9.3.2). */
 async function fetch(request: Request, env: Env): Promise<Response> {
-  const { method, url } = request;
-  if (method !== "HEAD") return router.fetch({ method, url, request }, env);
-  return new Response(null, await router.fetch({ method: "GET", url, request }, env));
+  const [url = "", search] = request.url.split(/\?(.*)/s);
+  const isHead = request.method === "HEAD";
+  const response = await router.fetch({ method: isHead ? "GET" : request.method, url, search, request }, env);
+  return isHead ? new Response(null, response) : response;
 }
 
 export default { fetch } satisfies ExportedHandler<Env>;

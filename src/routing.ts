@@ -8,13 +8,16 @@ import { ApiError } from "./errors.ts";
 export interface Call {
   /** GET for HEAD too. */
   method: string;
+  /** Without the query: the router would parse it, and lose how often a parameter is given. */
   url: string;
+  /** The query, without its question mark. */
+  search: string | undefined;
   request: Request;
   params: Record<string, string>;
 }
 
 export function exactPath({ url }: Call): void {
-  if (/^[^?]*\/(?:\?|$)/.test(url)) throw notFound();
+  if (url.endsWith("/")) throw notFound();
 }
 
 // Every path has OPTIONS, and ALL is no method.

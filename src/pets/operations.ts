@@ -21,8 +21,7 @@ const GetRequest = z.object({ bookmark: z.optional(Bookmark) });
 
 const KEY_IS_TAKEN = "This Idempotency-Key has already added another animal.";
 
-export async function listPets({ request, url }: Call, env: Env): Promise<Response> {
-  const [path = "", search] = url.split(/\?(.*)/s);
+export async function listPets({ request, url, search }: Call, env: Env): Promise<Response> {
   const { bookmark, query } = validate(ListRequest, {
     bookmark: header(request, BOOKMARK_HEADER),
     query: listed(search),
@@ -32,7 +31,7 @@ export async function listPets({ request, url }: Call, env: Env): Promise<Respon
   const pets = await selectPets(session, { ...query, limit: query.limit + 1 });
   const page = pets.slice(0, query.limit);
   const last = pets.length > page.length ? page.at(-1) : undefined;
-  const link = last && { Link: linkToNext(path, query, last) };
+  const link = last && { Link: linkToNext(url, query, last) };
   return json(`[${page.join(",")}]`, 200, { ...bookmarkOf(session), ...link });
 }
 
@@ -71,8 +70,8 @@ function listed(search: string | undefined): Record<string, string[]> {
 }
 
 /** The link to the page after `last` (RFC 8288). */
-function linkToNext(path: string, { limit, status }: PetQuery, last: StoredPet): string {
-  return `<${path}?limit=${limit}${status ? `&status=${status}` : ""}&after=${idOf(last)}>; rel="next"`;
+function linkToNext(url: string, { limit, status }: PetQuery, last: StoredPet): string {
+  return `<${url}?limit=${limit}${status ? `&status=${status}` : ""}&after=${idOf(last)}>; rel="next"`;
 }
 
 /** The id in a path segment, which may be percent-encoded; undefined where it can be nobody's. */
