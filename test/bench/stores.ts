@@ -26,6 +26,10 @@ const config :Workerd.Config = (
       bindings = [
         (name = "API_KEY", text = "${KEY.Authorization.replace("Bearer ", "")}"),
         (name = "STORES", durableObjectNamespace = "Store"),
+        (name = "DB", wrapped = (
+          moduleName = "cloudflare-internal:d1-api",
+          innerBindings = [(name = "fetcher", service = "bench")],
+        )),
       ],
       durableObjectNamespaces = [(className = "Store", uniqueKey = "store", enableSql = true)],
       durableObjectStorage = (localDisk = "disk"),

@@ -54,7 +54,7 @@ export class Store extends DurableObject<Env> {
   private async undone(work: (env: Env) => Promise<void>): Promise<Rows> {
     const database = new Database(this.ctx.storage.sql);
     await this.ctx.storage.transaction(async (transaction) => {
-      await work({ ...this.env, DB: database.asD1() });
+      await work({ ...this.env, DB: database.clientLike(this.env.DB) });
       transaction.rollback();
     });
     return database.rows;
