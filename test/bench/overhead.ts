@@ -1,7 +1,8 @@
 // What the service costs beside the floor: Worker time per request, in one isolate and on one database.
 
 import assert from "node:assert/strict";
-import { type Call, OPERATIONS, type Operation } from "./batch.ts";
+import { OPERATIONS, type Operation } from "./batch.ts";
+import { medians } from "./rounds.ts";
 import { type Stores, startStores } from "./stores.ts";
 import { print, verdict } from "./terminal.ts";
 
@@ -12,13 +13,14 @@ const MEASURED: Operation[] = ["first", "filtered", "create", "get"];
 export async function overhead(): Promise<void> {
   await using stores = await startStores([SIZE]);
   await assertSameAnswers(stores);
-  const calls = (["floor", "service"] as const).flatMap((subject) =>
-    MEASURED.map((operation): Call => ({ subject, operation, size: SIZE })),
-  );
-  const times = await stores.times("overhead", calls, { rounds: 21, warmUp: 3 });
+  const trials = MEASURED.map((operation) => async () => {
+    const floor = await stores.time({ subject: "floor", operation, size: SIZE });
+    const service = await stores.time({ subject: "service", operation, size: SIZE });
+    return [floor, service, service / floor];
+  });
+  const figures = await medians("overhead", trials, { rounds: 41, warmUp: 5 });
   const rows = MEASURED.map((operation, index) => {
-    const [floor = Number.NaN, service = Number.NaN] = [times[index], times[MEASURED.length + index]];
-    const ratio = service / floor;
+    const [floor = Number.NaN, service = Number.NaN, ratio = Number.NaN] = figures[index] ?? [];
     return [OPERATIONS[operation], floor.toFixed(1), service.toFixed(1), ratio.toFixed(2), verdict(ratio <= GOAL)];
   });
   print(

@@ -9,12 +9,11 @@ import { createInterface } from "node:readline";
 import { KEY, removeProject } from "../http/dev-server.ts";
 import type { Call, Command, Operation, Rows } from "./batch.ts";
 import { launch, run } from "./command.ts";
-import { medians, type Rounds } from "./rounds.ts";
 import { project } from "./runtime.ts";
 import { progress } from "./terminal.ts";
 
 // So many that a batch takes tens of milliseconds, beside which the one request that asks for it is little.
-const CALLS: Record<Operation, number> = { first: 400, deep: 400, filtered: 200, rare: 400, get: 1000, create: 400 };
+const CALLS: Record<Operation, number> = { first: 100, deep: 100, filtered: 50, rare: 100, get: 200, create: 100 };
 
 const configuration = (date: string) => `
 using Workerd = import "/workerd/workerd.capnp";
@@ -43,11 +42,8 @@ const config :Workerd.Config = (
 export interface Stores extends AsyncDisposable {
   answer(call: Call): Promise<string>;
   rows(call: Call): Promise<Rows>;
-  /**
-   * The Worker time of each call in microseconds: the median of interleaved rounds, without what it takes to make the
-   * requests and to call a handler that does nothing.
-   */
-  times(what: string, calls: Call[], rounds: Rounds): Promise<number[]>;
+  /** The Worker time of a call in microseconds, without what it takes to make the request and to call a handler. */
+  time(call: Call): Promise<number>;
 }
 
 /** One database of each size, filled. */
@@ -61,9 +57,7 @@ export async function startStores(sizes: number[]): Promise<Stores> {
     return answer;
   };
   const runBatch = (call: Call) => send({ do: "run", ...call, calls: CALLS[call.operation] });
-  const time = async (call: Call) => {
-    // Once for nothing: the trial before has left the caches full of other pages.
-    await runBatch(call);
+  const timeOf = async (call: Call) => {
     const before = performance.now();
     await runBatch(call);
     return ((performance.now() - before) * 1000) / CALLS[call.operation];
@@ -77,9 +71,10 @@ export async function startStores(sizes: number[]): Promise<Stores> {
   return {
     answer: (call) => send({ do: "answer", ...call }),
     rows: async (call) => JSON.parse(await runBatch(call)) as Rows,
-    times: (what, calls, rounds) => {
-      const trials = calls.map((call) => async () => (await time(call)) - (await time({ ...call, subject: "none" })));
-      return medians(what, trials, rounds);
+    time: async (call) => {
+      // Once for nothing: what ran before has left the caches full of other pages.
+      await runBatch(call);
+      return (await timeOf(call)) - (await timeOf({ ...call, subject: "none" }));
     },
     [Symbol.asyncDispose]: runtime.stop,
   };
