@@ -15,6 +15,7 @@ import { progress } from "./terminal.ts";
 // So many that a batch takes tens of milliseconds, beside which the one request that asks for it is little.
 const CALLS: Record<Operation, number> = { first: 100, deep: 100, filtered: 50, rare: 100, get: 200, create: 100 };
 
+// DB is there for its class alone, of which the Worker makes clients of its own databases.
 const configuration = (date: string) => `
 using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
