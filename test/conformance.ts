@@ -7,9 +7,9 @@ import description from "../dist/site/openapi.json" with { type: "json" };
 type Described = { required?: boolean; schema: { type?: string; $ref?: string } };
 interface DescribedResponse {
   headers?: Record<string, Described>;
-  content: Record<string, Described>;
+  content: Record<string, Described & { example?: unknown }>;
 }
-type Operation = { responses: Record<string, DescribedResponse> };
+type Operation = { operationId: string; responses: Record<string, DescribedResponse> };
 
 export interface Seen {
   status: number;
@@ -19,7 +19,7 @@ export interface Seen {
 
 const { paths, components }: { paths: Record<string, Record<string, Operation>>; components: object } = description;
 
-const operations = Object.values(paths).flatMap((operations) => Object.values(operations));
+export const operations = Object.values(paths).flatMap((operations) => Object.values(operations));
 const responses = operations.flatMap((operation) => Object.values(operation.responses));
 /** The names of all headers that are described anywhere. */
 const HEADERS = [...new Set(responses.flatMap(({ headers }) => Object.keys(headers ?? {})))];

@@ -1,8 +1,8 @@
 // Creates and lists by turns, over many connections, and then whether every animal is there: none lost, none twice, no
 // id twice. It ends by itself: the requests are counted, and each has to be answered in time.
 
-import { KEY } from "../http/dev-server.ts";
-import { run } from "./command.ts";
+import { run } from "../command.ts";
+import { call, create } from "./calls.ts";
 import { start } from "./runtime.ts";
 import { print, progress, verdict } from "./terminal.ts";
 
@@ -10,7 +10,6 @@ import { print, progress, verdict } from "./terminal.ts";
 const ANIMALS = 20_000;
 const FLAT = 1.1; // the last quarter's memory, relative
 const CONNECTIONS = 64;
-const PATIENCE = 30_000; // milliseconds, for one answer
 
 interface Animal {
   id: number;
@@ -79,22 +78,6 @@ async function allAnimals(origin: string): Promise<Animal[]> {
     next = /<(.+)>; rel="next"/.exec(headers.get("Link") ?? "")?.[1];
   }
   return animals;
-}
-
-function create(origin: string, name: string) {
-  return call(`${origin}/v1/pets`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ name, categoryId: 1 }),
-  });
-}
-
-async function call(url: string, { headers, ...init }: RequestInit = {}) {
-  const signal = AbortSignal.timeout(PATIENCE);
-  const response = await fetch(url, { ...init, headers: { ...KEY, ...headers }, signal });
-  const { ok, headers: received } = response;
-  const text = await response.text();
-  return { ok, headers: received, body: ok ? (JSON.parse(text) as unknown) : text };
 }
 
 /** The resident memory of every workerd in the process group. */

@@ -4,7 +4,7 @@
 
 import { progress } from "./terminal.ts";
 
-export interface Rounds {
+interface Rounds {
   rounds: number;
   /** Rounds that come first and do not count. */
   warmUp: number;

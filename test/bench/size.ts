@@ -3,8 +3,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { run } from "../command.ts";
 import { removeProject } from "../http/dev-server.ts";
-import { run } from "./command.ts";
 import { median } from "./rounds.ts";
 import { project } from "./runtime.ts";
 import { print, progress, verdict } from "./terminal.ts";

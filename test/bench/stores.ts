@@ -6,9 +6,9 @@ import { once } from "node:events";
 import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { launch, run } from "../command.ts";
 import { KEY, removeProject } from "../http/dev-server.ts";
 import type { Call, Command, Operation, Rows } from "./batch.ts";
-import { launch, run } from "./command.ts";
 import { project } from "./runtime.ts";
 import { progress } from "./terminal.ts";
 

@@ -1,7 +1,8 @@
 // Requests per second over HTTP: the service and the floor, each in a runtime as `npm run dev` starts it, on D1.
 
+import { run } from "../command.ts";
 import { KEY } from "../http/dev-server.ts";
-import { run } from "./command.ts";
+import { create } from "./calls.ts";
 import { medians } from "./rounds.ts";
 import { start } from "./runtime.ts";
 import { print, progress, verdict } from "./terminal.ts";
@@ -15,7 +16,12 @@ export async function throughput(): Promise<void> {
   progress("starting two runtimes");
   await using floor = await start("test/bench/worker/floor.ts");
   await using service = await start();
-  for (const { origin } of [floor, service]) for (let animal = 0; animal <= LIMIT; animal++) await create(origin);
+  for (const { origin } of [floor, service]) {
+    for (let animal = 0; animal <= LIMIT; animal++) {
+      const { ok, body } = await create(origin, "Rex");
+      if (!ok) throw new Error(`createPet failed: ${body}`);
+    }
+  }
   const trials = CONNECTIONS.map((connections) => async () => {
     const least = await requestsPerSecond(floor.origin, connections);
     const ours = await requestsPerSecond(service.origin, connections);
@@ -31,15 +37,6 @@ export async function throughput(): Promise<void> {
     ["connections", "floor", "service", "ratio", "goal"],
     rows,
   );
-}
-
-async function create(origin: string): Promise<void> {
-  const { ok, status } = await fetch(`${origin}/v1/pets`, {
-    method: "POST",
-    headers: { ...KEY, "Content-Type": "application/json" },
-    body: JSON.stringify({ name: "Rex", categoryId: 1, status: "available" }),
-  });
-  if (!ok) throw new Error(`createPet answered ${status}`);
 }
 
 interface Report {

@@ -1,11 +1,12 @@
 // The service as `npm run dev` starts it in a fresh copy of the project: nothing of the developer's own local state is
 // used or changed.
 
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { launch } from "../command.ts";
 
 /** The key that `npm run dev` sets. */
 export const KEY = { Authorization: "Bearer local-key" };
@@ -42,12 +43,9 @@ export function removeProject(folder: string): void {
 export async function startDev(folder: string, ...options: string[]): Promise<DevServer> {
   const origin = `http://localhost:${await freePort()}`;
   const { port } = new URL(origin);
-  const child = spawn("npm", ["run", "dev", "--", "--port", port, ...options], { cwd: folder, detached: true });
+  const child = launch("npm", ["run", "dev", "--", "--port", port, ...options], folder);
   const { pid } = child;
   if (pid === undefined) throw new Error("npm cannot be run");
-  const kill = () => process.kill(-pid, "SIGKILL");
-  process.once("exit", kill);
-  child.once("exit", () => process.off("exit", kill));
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (output += data));
   const deadline = Date.now() + START;

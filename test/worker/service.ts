@@ -54,6 +54,13 @@ export function create(body: unknown, { headers, ...options }: Call = {}): Promi
   });
 }
 
+/** The operations, each with a request that it can answer. */
+export const OPERATIONS = {
+  listPets: (options: Call) => call("/v1/pets", options),
+  createPet: (options: Call) => create({ name: "Rex", categoryId: 1 }, options),
+  getPet: (options: Call) => call("/v1/pets/1", options),
+};
+
 /** Asserts the status and the whole Error body. */
 export function expectError({ status, text }: Answer, expected: { code: string; message: string; status: number }) {
   expect(JSON.parse(text)).toEqual(expected);

@@ -1,16 +1,10 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { type Answer, badRequest, type Call, call, create, expectError, insert } from "./service.ts";
+import { badRequest, call, create, expectError, insert, OPERATIONS } from "./service.ts";
 
 const BOOKMARK = /^[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{32}$/;
 const BAD_BOOKMARK = "x-d1-bookmark must be a bookmark as a response of the service carried it";
 const GIVEN = "00000001-00000002-00000003-0123456789abcdef0123456789abcdef";
-
-const OPERATIONS: [operation: string, perform: (options: Call) => Promise<Answer>][] = [
-  ["listPets", (options) => call("/v1/pets", options)],
-  ["createPet", (options) => create({ name: "Rex", categoryId: 1 }, options)],
-  ["getPet", (options) => call("/v1/pets/1", options)],
-];
 
 /** The real database, and with what its sessions are started. */
 function watched() {
@@ -27,7 +21,7 @@ function watched() {
   return { starts, bindings: { DB } };
 }
 
-describe.each(OPERATIONS)("%s", (_, perform) => {
+describe.each(Object.entries(OPERATIONS))("%s", (_, perform) => {
   it("starts its session unconstrained, and answers with a bookmark", async () => {
     await insert("1");
     const { starts, bindings } = watched();

@@ -32,32 +32,31 @@ export class Store extends DurableObject<Env> {
 
   /** The body of one answer, to be compared. */
   async answer({ subject, operation, size }: Call): Promise<string> {
-    let body = "";
-    await this.undone(async (env) => {
-      body = await (await HANDLERS[subject](requestOf(operation, size, 1, env.API_KEY), env)).text();
+    return this.undone(async (env) => {
+      const response = await HANDLERS[subject](requestOf(operation, size, 1, env.API_KEY), env);
+      return response.text();
     });
-    return body;
   }
 
   async run({ subject, operation, size, calls }: Batch): Promise<Rows> {
     const handler = HANDLERS[subject];
-    const { read, written } = await this.undone(async (env) => {
+    return this.undone(async (env, { rows }) => {
       for (let call = 0; call < calls; call++) {
         const { ok, status } = await handler(requestOf(operation, size, call, env.API_KEY), env);
         if (!ok) throw new Error(`${subject} answered ${operation} with ${status}`);
       }
+      return { read: rows.read / calls, written: rows.written / calls };
     });
-    return { read: read / calls, written: written / calls };
   }
 
   /** Rolled back, so that no batch leaves the next one another database, and no commit to a disk is timed. */
-  private async undone(work: (env: Env) => Promise<void>): Promise<Rows> {
+  private undone<T>(work: (env: Env, database: Database) => Promise<T>): Promise<T> {
     const database = new Database(this.ctx.storage.sql);
-    await this.ctx.storage.transaction(async (transaction) => {
-      await work({ ...this.env, DB: database.clientLike(this.env.DB) });
+    return this.ctx.storage.transaction(async (transaction) => {
+      const result = await work({ ...this.env, DB: database.clientLike(this.env.DB) }, database);
       transaction.rollback();
+      return result;
     });
-    return database.rows;
   }
 }
 

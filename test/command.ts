@@ -1,4 +1,4 @@
-// The commands that a part runs, each in a process group of its own: all that it has started ends with it, and nothing
+// The commands that tests and measurements run, each in a process group of its own: all that it has started ends with it, and nothing
 // outlives this process.
 
 import { type ChildProcessByStdio, spawn } from "node:child_process";
