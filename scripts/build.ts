@@ -5,6 +5,7 @@ import { cpSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { description } from "../src/description.ts";
+import { printJson } from "../src/json.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const SITE = join(ROOT, "dist/site");
@@ -15,6 +16,4 @@ cpSync(join(ROOT, "src/site"), SITE, { recursive: true });
 const swaggerUi = dirname(fileURLToPath(import.meta.resolve("swagger-ui-dist/package.json")));
 for (const file of ["swagger-ui-bundle.js", "swagger-ui.css"]) cpSync(join(swaggerUi, file), join(SITE, file));
 
-// The bounds of an int64 are bigints, which JSON.stringify takes only as raw JSON.
-const exact = (_key: string, value: unknown) => (typeof value === "bigint" ? JSON.rawJSON(String(value)) : value);
-writeFileSync(join(SITE, "openapi.json"), `${JSON.stringify(description, exact, 2)}\n`);
+writeFileSync(join(SITE, "openapi.json"), `${printJson(description, 2)}\n`);

@@ -6,7 +6,7 @@ import { authenticate } from "./authentication.ts";
 import { deprecated } from "./deprecation.ts";
 import { renderError } from "./errors.ts";
 import { createPet, getPet, listPets } from "./pets/operations.ts";
-import { preflight } from "./responses.ts";
+import { preflight, VERSION_HEADER, withHeaders } from "./responses.ts";
 import { type Call, exactPath, unrouted } from "./routing.ts";
 
 const router = Router<Call, [Env]>({ catch: renderError });
@@ -24,6 +24,7 @@ async function fetch(request: Request, env: Env): Promise<Response> {
   const [url = "", search] = request.url.split(/\?(.*)/s);
   const isHead = request.method === "HEAD";
   const response = await router.fetch({ method: isHead ? "GET" : request.method, url, search, request }, env);
+  withHeaders(response, { [VERSION_HEADER]: env.VERSION.id });
   return isHead ? new Response(null, response) : response;
 }
 

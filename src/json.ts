@@ -1,5 +1,6 @@
 // Lossless JSON: an integer keeps every digit. A JavaScript number is exact only to 2^53, so an integer is read from
-// its source text and becomes a bigint. Nothing here prints JSON: SQLite does, from the stored value.
+// its source text and becomes a bigint.
+// Pets are printed by SQLite, from the stored value.
 
 /** Parses JSON with every integer as a bigint, however it is written: `1.0` and `1e2` are integers, `1.5` is a number. */
 export function parseJson(text: string): unknown {
@@ -19,4 +20,10 @@ function integer(source: string): bigint | undefined {
   if (significant === "") return 0n;
   if (power < 0 || significant.length + power > MOST_DIGITS) return undefined;
   return BigInt(sign + significant + "0".repeat(power));
+}
+
+/** Prints JSON, with bigints as integers. */
+export function printJson(value: unknown, indentation?: number): string {
+  const exact = (_key: string, member: unknown) => (typeof member === "bigint" ? JSON.rawJSON(String(member)) : member);
+  return JSON.stringify(value, exact, indentation);
 }

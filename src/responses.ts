@@ -1,11 +1,14 @@
 // What every response carries. `Access-Control-Allow-Origin: *` is safe here: the key is sent by the calling script
 // and never by the browser on its own, so another site gains nothing from a visitor.
 
+/** Which version of the Worker made a response: the id of the version metadata binding. */
+export const VERSION_HEADER = "Worker-Version";
+
 // A Headers object, because copying one costs half of what filling one costs.
 const COMMON = new Headers({
   "Access-Control-Allow-Origin": "*",
   "Access-Control-Expose-Headers":
-    "Allow, Deprecation, Link, Location, Retry-After, Sunset, WWW-Authenticate, x-d1-bookmark",
+    "Allow, Deprecation, Link, Location, Retry-After, Sunset, WWW-Authenticate, Worker-Version, x-d1-bookmark",
   "Cache-Control": "no-store",
   "X-Content-Type-Options": "nosniff",
 });

@@ -36,7 +36,7 @@ function expectCommonHeaders({ status, headers }: Answer): void {
   expect(Object.fromEntries(headers)).toMatchObject({
     "access-control-allow-origin": "*",
     "access-control-expose-headers":
-      "Allow, Deprecation, Link, Location, Retry-After, Sunset, WWW-Authenticate, x-d1-bookmark",
+      "Allow, Deprecation, Link, Location, Retry-After, Sunset, WWW-Authenticate, Worker-Version, x-d1-bookmark",
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
   });
