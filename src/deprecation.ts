@@ -3,7 +3,7 @@
 
 import { ApiError, renderError } from "./errors.ts";
 import { withHeaders } from "./responses.ts";
-import type { Call } from "./routing.ts";
+import type { Handler } from "./routing.ts";
 
 /** The day of the removal, which begins at midnight UTC. */
 export const REMOVAL = "5 December 2030";
@@ -17,12 +17,11 @@ export const DEPRECATION_HEADERS = {
   Link: '</v1/pets>; rel="successor-version", </>; rel="deprecation"; type="text/html"',
 };
 
-type Operation = (call: Call, env: Env) => Promise<Response>;
-
 /** Marks every answer of `operation` as deprecated, its refusals too, and answers 410 once it is removed. */
-export function deprecated(operation: Operation): Operation {
-  return async (call, env) => {
-    const response = await (Date.now() < SUNSET.getTime() ? operation(call, env) : removed()).catch(renderError);
+export function deprecated(operation: Handler): Handler {
+  return async (request, env) => {
+    const answer = Date.now() < SUNSET.getTime() ? operation(request, env) : removed();
+    const response = await answer.catch((thrown: unknown) => renderError(thrown, request.request));
     return withHeaders(response, DEPRECATION_HEADERS);
   };
 }

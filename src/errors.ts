@@ -1,7 +1,7 @@
 // Every refusal is an ApiError, thrown anywhere and rendered here. What is not one is a fault of ours: the caller
 // gets a fixed sentence, the log gets the cause.
 
-import { mayPass } from "./database.ts";
+import { logFailure } from "./log.ts";
 import { json } from "./responses.ts";
 
 /** The status of each error code: the status' name in snake case. */
@@ -25,25 +25,21 @@ export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly headers: Record<string, string>;
 
-  constructor(code: ErrorCode, message: string, headers: Record<string, string> = {}) {
-    super(message);
+  /** `cause` is what failed, where it is no refusal of ours: it goes into the log, and never to the caller. */
+  constructor(code: ErrorCode, message: string, headers: Record<string, string> = {}, cause?: unknown) {
+    super(message, { cause });
     this.code = code;
     this.headers = headers;
   }
 }
 
-export function renderError(thrown: unknown): Response {
-  const { code, message, headers } = asApiError(thrown);
+/** The response to `request` for what was thrown; a status of 500 or more is logged. */
+export function renderError(thrown: unknown, request: Request): Response {
+  const { code, message, headers, cause } =
+    thrown instanceof ApiError
+      ? thrown
+      : new ApiError("internal_error", "The service failed to answer; the failure has been logged.", {}, thrown);
   const status = STATUS[code];
+  if (status >= 500) logFailure(code, cause, request);
   return json(JSON.stringify({ code, message, status }), status, headers);
-}
-
-function asApiError(thrown: unknown): ApiError {
-  if (thrown instanceof ApiError) return thrown;
-  console.error(thrown);
-  if (!mayPass(thrown))
-    return new ApiError("internal_error", "The service failed to answer; the failure has been logged.");
-  return new ApiError("service_unavailable", "The store cannot be reached at the moment; try again.", {
-    "Retry-After": "1",
-  });
 }

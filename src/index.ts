@@ -1,31 +1,35 @@
-// The whole service: what is answered where, and by which operation. Routes are tried from the top;
-// the first that answers wins, so the line that checks the key protects every line below it.
+// The whole service: what is answered where, and by which operation. Routes are tried from the top, and the first that
+// answers wins: below /v1, only OPTIONS is answered before the key is checked. Outside of /v1 nothing is protected.
 
+import type { RouteEntry } from "itty-router";
 import { Router } from "itty-router/Router";
 import { authenticate } from "./authentication.ts";
 import { deprecated } from "./deprecation.ts";
 import { renderError } from "./errors.ts";
 import { createPet, getPet, listPets } from "./pets/operations.ts";
-import { preflight, VERSION_HEADER, withHeaders } from "./responses.ts";
-import { type Call, exactPath, unrouted } from "./routing.ts";
+import { VERSION_HEADER, withHeaders } from "./responses.ts";
+import { type ApiRequest, preflight, refuseTrailingSlash, toApiRequest, unrouted } from "./routing.ts";
 
-const router = Router<Call, [Env]>({ catch: renderError });
+const router = Router<ApiRequest, [Env]>();
 
 router
-  .options("*", preflight)
-  .all("/v1/*", authenticate, exactPath)
+  .options("*", preflight(router.routes))
+  .all("/v1/*", authenticate, refuseTrailingSlash)
   .get("/v1/pets", listPets)
   .post("/v1/pets", createPet)
   .get("/v1/pets/:petId", deprecated(getPet))
   .all("*", unrouted(router.routes));
 
-/** HEAD is GET without the body (RFC 9110, section 9.3.2). */
 async function fetch(request: Request, env: Env): Promise<Response> {
-  const [url = "", search] = request.url.split(/\?(.*)/s);
-  const isHead = request.method === "HEAD";
-  const response = await router.fetch({ method: isHead ? "GET" : request.method, url, search, request }, env);
-  withHeaders(response, { [VERSION_HEADER]: env.VERSION.id });
-  return isHead ? new Response(null, response) : response;
+  const response = await route(request, env).catch((thrown: unknown) => renderError(thrown, request));
+  if (env.VERSION) withHeaders(response, { [VERSION_HEADER]: env.VERSION.id });
+  // HEAD is GET without the body (RFC 9110, section 9.3.2).
+  return request.method === "HEAD" ? new Response(null, response) : response;
 }
 
-export default { fetch } satisfies ExportedHandler<Env>;
+async function route(request: Request, env: Env): Promise<Response> {
+  return router.fetch(toApiRequest(request), env);
+}
+
+// The routes are there for the test that compares them with the description.
+export default { fetch, routes: router.routes } satisfies ExportedHandler<Env> & { routes: RouteEntry[] };

@@ -3,37 +3,58 @@
 
 import type { RouteEntry } from "itty-router";
 import { ApiError } from "./errors.ts";
+import { ALLOWED_HEADERS, noContent } from "./responses.ts";
 
 /** What is routed: not the request itself, on which the router would write what it finds, at a cost. */
-export interface Call {
+export interface ApiRequest {
   /** GET for HEAD too. */
   method: string;
   /** Without the query: the router would parse it, and lose how often a parameter is given. */
   url: string;
   /** The query, without its question mark. */
-  search: string | undefined;
+  search: string;
   request: Request;
   params: Record<string, string>;
 }
 
-export function exactPath({ url }: Call): void {
+export type Handler = (request: ApiRequest, env: Env) => Promise<Response>;
+
+/** Throws 400 where the Host header is no host, so that the URL is none (RFC 9112, section 3.2). */
+export function toApiRequest(request: Request): Omit<ApiRequest, "params"> {
+  const [url = "", search = ""] = request.url.split(/\?(.*)/s);
+  if (!URL.canParse(url)) throw new ApiError("bad_request", "The Host header must be a host, with or without a port.");
+  return { method: request.method === "HEAD" ? "GET" : request.method, url, search, request };
+}
+
+export function refuseTrailingSlash({ url }: ApiRequest): void {
   if (url.endsWith("/")) throw notFound();
 }
 
-// Every path has OPTIONS, and ALL is no method.
-const METHOD = /^(?!ALL$|OPTIONS$)/;
-
 /** Answers what no route has answered: 405 where another method is routed (RFC 9110, section 15.5.6), else 404. */
-export function unrouted(routes: RouteEntry[]): (call: Call) => never {
+export function unrouted(routes: RouteEntry[]): (request: ApiRequest) => never {
   return ({ method, url }) => {
     const { pathname } = new URL(url);
-    const methods = routes
-      .filter(([name, pattern]) => METHOD.test(name) && pattern.test(pathname))
-      .map(([name]) => name);
+    const methods = methodsOf(routes.filter(([, pattern]) => pattern.test(pathname)));
     if (methods.length === 0) throw notFound();
-    const allow = [...methods.flatMap((name) => (name === "GET" ? ["GET", "HEAD"] : [name])), "OPTIONS"].join(", ");
+    const allow = [...methods, "OPTIONS"].join(", ");
     throw new ApiError("method_not_allowed", `${method} is not allowed here; allowed are ${allow}.`, { Allow: allow });
   };
+}
+
+/** Answers every preflight alike, on a path that exists or not: it carries no key, so it must not tell which do. */
+export function preflight(routes: RouteEntry[]): () => Response {
+  return () =>
+    noContent({
+      "Access-Control-Allow-Methods": methodsOf(routes).join(", "),
+      "Access-Control-Allow-Headers": ALLOWED_HEADERS.join(", "),
+      "Access-Control-Max-Age": "86400",
+    });
+}
+
+/** Those of operations, each once, and HEAD beside GET: every path has OPTIONS, and ALL is no method. */
+function methodsOf(routes: RouteEntry[]): string[] {
+  const methods = new Set(routes.map(([method]) => method).filter((method) => !["ALL", "OPTIONS"].includes(method)));
+  return [...methods].flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]));
 }
 
 const notFound = () => new ApiError("not_found", "There is nothing at this path.");

@@ -1,7 +1,12 @@
-// Holding unknown input against a schema. The schemas word each fault for the caller ("must be …"); this adds where.
+// Validating unknown input by a schema. The schemas word each fault for the caller ("must be …"); this adds where.
 
 import type * as z from "zod/mini";
 import { ApiError } from "./errors.ts";
+
+/** Words the faults of a schema; one check with it, or several, for a value that must be as `be` says. */
+export const must = (be: string) => ({
+  error: ({ input }: { input?: unknown }) => (input === undefined ? `is required and must be ${be}` : `must be ${be}`),
+});
 
 /**
  * The parts of a request as `schema` gives them, or a 400 that names every fault at once: in which property of the part.

@@ -1,85 +1,119 @@
-// Holds a response against the published description, by a validator that is not the service's. Every response
-// that a test sees goes through here, so that the two cannot drift apart.
+// Validates a response by the published description, with a validator that is not the service's. Every response that a
+// test sees goes through here, so that the two cannot drift apart.
 
 import { type Schema, Validator } from "@cfworker/json-schema";
-import description from "../dist/site/openapi.json" with { type: "json" };
+import { description } from "../src/description.ts";
+import { printJson } from "../src/json.ts";
 
-type Described = { required?: boolean; schema: { type?: string; $ref?: string } };
-interface DescribedResponse {
-  headers?: Record<string, Described>;
-  content: Record<string, Described & { example?: unknown }>;
+interface DescribedHeader {
+  required: boolean;
+  schema: Schema;
 }
-type Operation = { operationId: string; responses: Record<string, DescribedResponse> };
 
-export interface Seen {
+interface DescribedBody {
+  "application/json": { schema: Schema; example: unknown };
+}
+
+export interface DescribedResponse {
+  headers: Record<string, DescribedHeader>;
+  /** None where the response has no body. */
+  content?: DescribedBody;
+}
+
+export interface DescribedOperation {
+  /** Below /v1, with its parameters in braces. */
+  path: string;
+  /** In capitals. */
+  method: string;
+  operationId: string;
+  parameters: { name: string; in: string }[];
+  requestBody?: { content: DescribedBody };
+  responses: Record<string, DescribedResponse>;
+}
+
+export interface Answer {
   status: number;
   headers: Headers;
   text: string;
 }
 
-const { paths, components }: { paths: Record<string, Record<string, Operation>>; components: object } = description;
+const published: {
+  paths: Record<string, Record<string, Omit<DescribedOperation, "path" | "method">>>;
+  components: { schemas: Record<string, Schema> };
+} = JSON.parse(printJson(description));
 
-export const operations = Object.values(paths).flatMap((operations) => Object.values(operations));
-const responses = operations.flatMap((operation) => Object.values(operation.responses));
-/** The names of all headers that are described anywhere. */
-const HEADERS = [...new Set(responses.flatMap(({ headers }) => Object.keys(headers ?? {})))];
+const { components } = published;
 
-/** Where the path is not described: no key, no such path, no secret. */
-const ELSEWHERE = [401, 404, 500];
+export const operations: DescribedOperation[] = Object.entries(published.paths).flatMap(([path, item]) =>
+  Object.entries(item).map(([method, operation]) => ({ ...operation, path, method: method.toUpperCase() })),
+);
+
+/** The names of all response headers that are described anywhere. */
+export const describedHeaders = [
+  ...new Set(
+    operations.flatMap(({ responses }) => Object.values(responses).flatMap(({ headers }) => Object.keys(headers))),
+  ),
+];
+
+/** The component that a schema refers to. */
+export function componentOf({ $ref = "" }: Schema): Schema {
+  const component = components.schemas[$ref.replace("#/components/schemas/", "")];
+  if (!component) throw new Error(`${$ref} is no component`);
+  return component;
+}
 
 /** Throws unless the description has this response to a request for `path`, with or without a query. */
-export function expectDescribed(method: string, path: string, seen: Seen): void {
+export function expectDescribed(method: string, path: string, answer: Answer): void {
   if (method === "OPTIONS") return; // preflight: a matter of the Fetch standard, not of the description
-  const described = responseTo(method, path, seen.status);
-  const problems = described
-    ? [...headerProblems(described, seen.headers), ...bodyProblems(described, method, seen)]
+  const response = responseTo(method, path, answer.status);
+  const problems = response
+    ? [...headerProblems(response, answer.headers), ...bodyProblems(response, method, answer)]
     : ["this status is not described"];
   if (problems.length > 0) {
-    throw new Error(`${method} ${path} was answered ${seen.status} ${seen.text}: ${problems.join("; ")}`);
+    throw new Error(`${method} ${path} was answered ${answer.status} ${answer.text}: ${problems.join("; ")}`);
   }
 }
 
 function responseTo(method: string, path: string, status: number): DescribedResponse | undefined {
   const { pathname } = new URL(path, "https://store.example");
-  const [, pathItem] = Object.entries(paths).find(([template]) => matches(template, pathname)) ?? [];
-  if (!pathItem) {
-    const response = operations.find(({ responses }) => responses[status])?.responses[status];
-    return ELSEWHERE.includes(status) && response
-      ? { ...response, headers: only(response, "WWW-Authenticate") }
-      : undefined;
-  }
-  const [anyOperation] = Object.values(pathItem);
-  const operation = pathItem[method === "HEAD" ? "get" : method.toLowerCase()] ?? anyOperation;
-  return operation?.responses[status];
+  const there = operations.filter((operation) => matches(operation.path, pathname));
+  const asked = there.find((operation) => operation.method === (method === "HEAD" ? "GET" : method)) ?? there[0];
+  return asked ? asked.responses[status] : responseElsewhere(status);
 }
 
 const matches = (template: string, pathname: string) =>
-  RegExp(`^/v1${template.replace(/\{\w+\}/, "[^/]+")}$`).test(pathname);
+  RegExp(`^/v1${template.replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(pathname);
 
-const only = ({ headers = {} }: DescribedResponse, name: string) => (headers[name] ? { [name]: headers[name] } : {});
+/** Where the path is not described: no key, no such path, no secret. */
+function responseElsewhere(status: number): DescribedResponse | undefined {
+  const response = operations.find(({ responses }) => responses[status])?.responses[status];
+  if (![401, 404, 500].includes(status) || !response) return undefined;
+  const headers = Object.entries(response.headers).filter(([name]) =>
+    ["WWW-Authenticate", "Worker-Version"].includes(name),
+  );
+  return { ...response, headers: Object.fromEntries(headers) };
+}
 
-function headerProblems({ headers = {} }: DescribedResponse, seen: Headers): string[] {
-  return HEADERS.flatMap((name) => {
-    const value = seen.get(name);
-    const described = headers[name];
-    if (value === null) return described?.required ? [`${name} is missing`] : [];
-    if (!described) return [`${name} is not described`];
-    const { type } = described.schema;
-    return schemaProblems(described.schema, type === "integer" ? Number(value) : value).map(
-      (problem) => `${name}: ${problem}`,
-    );
+function headerProblems(response: DescribedResponse, headers: Headers): string[] {
+  return describedHeaders.flatMap((name) => {
+    const value = headers.get(name);
+    const header = response.headers[name];
+    if (value === null) return header?.required ? [`${name} is missing`] : [];
+    if (!header) return [`${name} is not described`];
+    const problems = schemaProblems(header.schema, header.schema.type === "integer" ? Number(value) : value);
+    return problems.map((problem) => `${name}: ${problem}`);
   });
 }
 
-function bodyProblems({ content }: DescribedResponse, method: string, { headers, text }: Seen): string[] {
-  const media = content[headers.get("Content-Type") ?? ""];
-  if (!media) return [`the media type ${headers.get("Content-Type")} is not described`];
+function bodyProblems({ content }: DescribedResponse, method: string, { headers, text }: Answer): string[] {
+  const type = headers.get("Content-Type");
+  if (!content) return text === "" && type === null ? [] : ["it is described to have no body"];
+  if (type !== "application/json") return [`the media type ${type} is not described`];
   if (method === "HEAD") return text === "" ? [] : ["HEAD has a body"];
-  return schemaProblems(media.schema, JSON.parse(text));
+  return schemaProblems(content["application/json"].schema, JSON.parse(text));
 }
 
-function schemaProblems(schema: object, value: unknown): string[] {
-  const root: Schema = { ...schema, components };
-  const { errors } = new Validator(root, "2020-12", false).validate(value);
+function schemaProblems(schema: Schema, value: unknown): string[] {
+  const { errors } = new Validator({ ...schema, components }, "2020-12", false).validate(value);
   return errors.map(({ instanceLocation, error }) => `${instanceLocation} ${error}`);
 }

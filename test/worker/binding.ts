@@ -1,19 +1,19 @@
-// The database binding with something in its way: to watch what crosses it, or to make it fail.
+// The database binding with something in its way: to watch the queries that go through it, or to make them fail.
 
-export type Crossing = { sql: string; parameters: unknown[] };
-type Way = <T>(crossing: Crossing, cross: () => Promise<T>) => Promise<T>;
+export type Query = { sql: string; parameters: unknown[] };
+type Intercept = <T>(query: Query, execute: () => Promise<T>) => Promise<T>;
 type Method = (...args: unknown[]) => Promise<unknown>;
 
-const CROSSINGS = ["all", "first", "raw", "run"];
+const EXECUTING = ["all", "first", "raw", "run"];
 
-/** `db`, with every round trip of its prepared statements going through `way`. */
-export function intercepted(db: D1Database, way: Way): D1Database {
-  const statement = (target: D1PreparedStatement, crossing: Crossing): D1PreparedStatement =>
+/** `db`, with every round trip of its prepared statements going through `intercept`. */
+export function intercepted(db: D1Database, intercept: Intercept): D1Database {
+  const statement = (target: D1PreparedStatement, query: Query): D1PreparedStatement =>
     withMethods(target, (name, method) => {
       if (name === "bind") {
-        return (...values: unknown[]) => statement(target.bind(...values), { ...crossing, parameters: values });
+        return (...values: unknown[]) => statement(target.bind(...values), { ...query, parameters: values });
       }
-      return CROSSINGS.includes(name) ? (...args: unknown[]) => way(crossing, () => method(...args)) : method;
+      return EXECUTING.includes(name) ? (...args: unknown[]) => intercept(query, () => method(...args)) : method;
     });
   const preparing = <T extends D1Database | D1DatabaseSession>(target: T): T =>
     withMethods(target, (name, method) =>

@@ -57,7 +57,7 @@ describe("getPet", () => {
     "-9223372036854775808",
     "9223372036854775808",
     "-9223372036854775809",
-    "9".repeat(1000),
+    "9".repeat(50),
     "01",
     "+1",
     "-0",
@@ -75,7 +75,7 @@ describe("getPet", () => {
     "1;",
     "1'",
     "١",
-  ])("%.40s is 404, marked as deprecated", async (petId) => {
+  ])("%s is 404, marked as deprecated", async (petId) => {
     await insert("1");
     const answer = await call(`/v1/pets/${petId}`);
     expectError(answer, NOT_FOUND);

@@ -1,5 +1,8 @@
-import { describe, expect, it } from "vitest";
-import { call, create, expectError } from "./service.ts";
+import { env } from "cloudflare:workers";
+import { describe, expect, it, vi } from "vitest";
+import service from "../../src/index.ts";
+import { operations } from "../conformance.ts";
+import { badRequest, call, create, expectError } from "./service.ts";
 
 const NOT_FOUND = { code: "not_found", message: "There is nothing at this path.", status: 404 };
 
@@ -28,21 +31,42 @@ describe("a path that is not routed", () => {
   });
 });
 
+// Those that the runtime knows and an operation may have, and some that none of ours will have.
+const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "PROPFIND", "PURGE"];
+
 describe("a method that is not routed", () => {
-  it.each([
-    ["/v1/pets", ["PUT", "PATCH", "DELETE", "PROPFIND", "PURGE"], "GET, HEAD, POST, OPTIONS"],
-    ["/v1/pets/1", ["POST", "PUT", "PATCH", "DELETE", "PROPFIND"], "GET, HEAD, OPTIONS"],
-    ["/v1/pets/x", ["POST"], "GET, HEAD, OPTIONS"],
-  ])("on %s is 405 with Allow", async (path, methods, allow) => {
-    for (const method of methods) {
-      const answer = await call(path, { method });
-      expectError(answer, {
-        code: "method_not_allowed",
-        message: `${method} is not allowed here; allowed are ${allow}.`,
-        status: 405,
-      });
-      expect(answer.headers.get("Allow")).toBe(allow);
+  it.each([...new Set(operations.map(({ path }) => path))])("on %s is 405 with Allow", async (path) => {
+    const routed = operations.filter((operation) => operation.path === path).map(({ method }) => method);
+    const allow = [...routed.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method])), "OPTIONS"].join(
+      ", ",
+    );
+    for (const method of METHODS.filter((method) => !routed.includes(method))) {
+      for (const parameter of ["1", "x"]) {
+        const answer = await call(`/v1${path.replaceAll(/\{\w+\}/g, parameter)}`, { method });
+        expectError(answer, {
+          code: "method_not_allowed",
+          message: `${method} is not allowed here; allowed are ${allow}.`,
+          status: 405,
+        });
+        expect(answer.headers.get("Allow")).toBe(allow);
+      }
     }
+  });
+});
+
+describe("a Host that is no host", () => {
+  // No Request can be made with such a URL: HTTP alone brings it about.
+  const unparsable = new Proxy(new Request("https://store.example/v1/pets"), {
+    get: (target, name) => (name === "url" ? "http://a:99999/v1/pets" : Reflect.get(target, name)),
+  });
+
+  it("is 400 with an Error body, and not logged", async () => {
+    const log = vi.spyOn(console, "error");
+    const response = await service.fetch(unparsable, env);
+    expect(response.status).toBe(400);
+    expect(response.headers.get("Content-Type")).toBe("application/json");
+    expect(await response.json()).toEqual(badRequest("The Host header must be a host, with or without a port."));
+    expect(log).not.toHaveBeenCalled();
   });
 });
 
@@ -62,6 +86,10 @@ describe("HEAD", () => {
   );
 });
 
+const METHODS_OF_OPERATIONS = [...new Set(operations.map(({ method }) => method))]
+  .flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]))
+  .join(", ");
+
 describe("OPTIONS", () => {
   it.each(["/v1/pets", "/v1/pets/1", "/v1/nothing", "/v1", "/nothing"])(
     "on %s is the same 204, without a key",
@@ -78,7 +106,7 @@ describe("OPTIONS", () => {
       expect(answer.status).toBe(204);
       expect(answer.text).toBe("");
       expect(Object.fromEntries(answer.headers)).toMatchObject({
-        "access-control-allow-methods": "GET, HEAD, POST",
+        "access-control-allow-methods": METHODS_OF_OPERATIONS,
         "access-control-allow-headers": "Authorization, Content-Type, Idempotency-Key, x-d1-bookmark",
         "access-control-max-age": "86400",
       });

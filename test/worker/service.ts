@@ -4,13 +4,13 @@
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
 import service from "../../src/index.ts";
-import { expectDescribed, type Seen } from "../conformance.ts";
+import { type Answer, type DescribedOperation, expectDescribed, operations } from "../conformance.ts";
+
+export type { Answer } from "../conformance.ts";
 
 export const ORIGIN = "https://store.example";
 
-export type Answer = Seen;
-
-export interface Call {
+export interface RequestOptions {
   method?: string;
   /** The `Authorization` header; null sends none. */
   authorization?: string | null;
@@ -20,7 +20,7 @@ export interface Call {
   bindings?: { [K in keyof Env]?: Env[K] | undefined };
 }
 
-export async function call(path: string, options: Call = {}): Promise<Answer> {
+export async function call(path: string, options: RequestOptions = {}): Promise<Answer> {
   const { authorization = "Bearer first-key", bindings, ...init } = options;
   const headers = new Headers(init.headers);
   if (authorization !== null) headers.set("Authorization", authorization);
@@ -36,15 +36,16 @@ function expectCommonHeaders({ status, headers }: Answer): void {
   expect(Object.fromEntries(headers)).toMatchObject({
     "access-control-allow-origin": "*",
     "access-control-expose-headers":
-      "Allow, Deprecation, Link, Location, Retry-After, Sunset, WWW-Authenticate, Worker-Version, x-d1-bookmark",
+      "Accept-Encoding, Allow, Deprecation, Link, Location, Retry-After, Sunset, WWW-Authenticate, Worker-Version, x-d1-bookmark",
     "cache-control": "no-store",
+    "worker-version": env.VERSION.id,
     "x-content-type-options": "nosniff",
   });
   expect(headers.get("Content-Type")).toBe(status === 204 ? null : "application/json");
 }
 
 /** createPet with `body`: JSON text or bytes as they are, anything else as JSON. */
-export function create(body: unknown, { headers, ...options }: Call = {}): Promise<Answer> {
+export function create(body: unknown, { headers, ...options }: RequestOptions = {}): Promise<Answer> {
   const raw = typeof body === "string" || body instanceof Uint8Array || body instanceof ReadableStream;
   return call("/v1/pets", {
     method: "POST",
@@ -54,12 +55,25 @@ export function create(body: unknown, { headers, ...options }: Call = {}): Promi
   });
 }
 
-/** The operations, each with a request that it can answer. */
-export const OPERATIONS = {
-  listPets: (options: Call) => call("/v1/pets", options),
-  createPet: (options: Call) => create({ name: "Rex", categoryId: 1 }, options),
-  getPet: (options: Call) => call("/v1/pets/1", options),
-};
+/** Every operation that is described, by its name, with a request that it can answer: identifiers are 1, a body is its example. */
+export const OPERATIONS = Object.fromEntries(
+  operations.map((operation) => [
+    operation.operationId,
+    (options: RequestOptions) => call(...requestTo(operation, options)),
+  ]),
+);
+
+/** The path and the options of a request to a described operation. */
+export function requestTo(
+  { path, method, requestBody }: DescribedOperation,
+  { headers, ...options }: RequestOptions = {},
+): [path: string, options: RequestOptions] {
+  const body = requestBody && {
+    body: JSON.stringify(requestBody.content["application/json"].example),
+    headers: { "Content-Type": "application/json", ...headers },
+  };
+  return [`/v1${path.replaceAll(/\{\w+\}/g, "1")}`, { method, ...(headers && { headers }), ...body, ...options }];
+}
 
 /** Asserts the status and the whole Error body. */
 export function expectError({ status, text }: Answer, expected: { code: string; message: string; status: number }) {

@@ -1,16 +1,16 @@
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it } from "vitest";
-import { type Crossing, intercepted } from "./binding.ts";
-import { call, create, insert } from "./service.ts";
+import { intercepted, type Query } from "./binding.ts";
+import { call, create, insert, OPERATIONS } from "./service.ts";
 
-type Trip = Crossing & { meta: D1Meta };
+type Trip = Query & { meta: D1Meta };
 
 /** A database that records every round trip of the service. */
 function recorded(): { DB: D1Database; trips: Trip[] } {
   const trips: Trip[] = [];
-  const DB = intercepted(env.DB, async (crossing, cross) => {
-    const result = await cross();
-    trips.push({ ...crossing, meta: (result as D1Result).meta });
+  const DB = intercepted(env.DB, async (query, execute) => {
+    const result = await execute();
+    trips.push({ ...query, meta: (result as D1Result).meta });
     return result;
   });
   return { DB, trips };
@@ -85,6 +85,12 @@ it("getPet is one round trip that reads 1 row, found or not", async () => {
     { rows_read: 1, rows_written: 0 },
   ]);
   for (const trip of trips) expect(await planOf(trip)).toEqual(["SEARCH pets USING INTEGER PRIMARY KEY (rowid=?)"]);
+});
+
+it.each(Object.entries(OPERATIONS))("%s is at most one round trip", async (_, perform) => {
+  const { DB, trips } = recorded();
+  await perform({ bindings: { DB } });
+  expect(trips.length).toBeLessThanOrEqual(1);
 });
 
 it.each(["/v1/pets?limit=0", "/v1/pets/x", "/v1/nothing"])("a refusal, %s, costs no round trip", async (path) => {

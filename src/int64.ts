@@ -1,0 +1,33 @@
+// The interface's int64: a bigint here, and nowhere a number, which is exact only to 2^53.
+
+import * as z from "zod/mini";
+import { must } from "./validation.ts";
+
+export const INT64 = { minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n };
+
+const beInt64 = must(`an integer between ${INT64.minimum} and ${INT64.maximum}`);
+const beCanonical = must("an integer in decimal digits, without leading zeros");
+
+export const Int64 = z.int64(beInt64);
+
+/** An int64 in its one canonical decimal form, as it is written in a URL: no sign but -, no leading zero. */
+export const Int64Text = z.pipe(
+  z.pipe(
+    z.string().check(
+      z.regex(/^(0|-?[1-9]\d*)$/, { ...beCanonical, abort: true }),
+      // So that no number of thousands of digits is ever made.
+      z.regex(/^-?\d{1,19}$/, { ...beInt64, abort: true }),
+    ),
+    z.transform((digits: string) => BigInt(digits)),
+  ),
+  Int64,
+);
+
+/** The int64 in a path segment, which may be percent-encoded; undefined where there is none. */
+export function parseInt64(segment = ""): bigint | undefined {
+  try {
+    return Int64Text.parse(decodeURIComponent(segment));
+  } catch {
+    return undefined;
+  }
+}
