@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { description } from "../src/description.ts";
 import { printJson } from "../src/json.ts";
+import { prepareLocalService } from "./local-service.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const SITE = join(ROOT, "dist/site");
@@ -17,3 +18,6 @@ const swaggerUi = dirname(fileURLToPath(import.meta.resolve("swagger-ui-dist/pac
 for (const file of ["swagger-ui-bundle.js", "swagger-ui.css"]) cpSync(join(swaggerUi, file), join(SITE, file));
 
 writeFileSync(join(SITE, "openapi.json"), `${printJson(description, 2)}\n`);
+
+// Wrangler says for which of its commands it builds.
+if (process.env["WRANGLER_COMMAND"] === "dev") prepareLocalService();
