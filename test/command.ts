@@ -1,18 +1,44 @@
-// The commands that tests and measurements run, each in a process group of its own: all that it has started ends with it, and nothing
-// outlives this process.
+// The commands that tests and measurements run. All that a command has started ends with it, and nothing outlives this
+// process: elsewhere by a process group, on Windows, which has none, by its tree of processes.
 
-import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { type ChildProcess, type ChildProcessByStdio, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 
 type Command = ChildProcessByStdio<null, Readable, Readable>;
 
+const WINDOWS = process.platform === "win32";
+
 export function launch(command: string, args: string[], folder: string): Command {
-  const child = spawn(command, args, { cwd: folder, detached: true, stdio: ["ignore", "pipe", "pipe"] });
-  const kill = () => child.pid && process.kill(-child.pid, "SIGKILL");
-  process.once("exit", kill);
-  child.once("exit", () => process.off("exit", kill));
+  // On Windows npm's commands, and those of packages, are scripts, which its shell alone can run.
+  const line = WINDOWS
+    ? [command, ...args].map((word) => (word.includes(" ") ? `"${word}"` : word)).join(" ")
+    : command;
+  const child = spawn(line, WINDOWS ? [] : args, {
+    cwd: folder,
+    shell: WINDOWS,
+    detached: !WINDOWS,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const end = () => kill(child, "SIGKILL");
+  process.once("exit", end);
+  child.once("exit", () => process.off("exit", end));
   return child;
+}
+
+/** Ends the command and all that it has started: gently, or at once as a power cut would (on Windows always at once). */
+export async function end(child: ChildProcess, signal: "SIGTERM" | "SIGKILL" = "SIGTERM"): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, "exit");
+  kill(child, signal);
+  await ended;
+}
+
+function kill({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  if (pid === undefined) return;
+  if (WINDOWS) spawnSync("taskkill", ["/pid", String(pid), "/t", "/f"]);
+  else process.kill(-pid, signal);
 }
 
 /** What the command prints. Throws with it when the command fails. */
