@@ -11,7 +11,7 @@ function deploy(environment: string, flags: string[]) {
     // A Cloudflare API that nothing listens for.
     env: {
       ...process.env,
-      API_KEY: undefined,
+      API_KEY: "",
       CLOUDFLARE_API_BASE_URL: "http://127.0.0.1:9/client/v4",
       CLOUDFLARE_API_TOKEN: "t",
       CLOUDFLARE_ACCOUNT_ID: "a",

@@ -2,7 +2,7 @@
 // response under /v1 is held against the description.
 
 import { type IncomingMessage, request } from "node:http";
-import { expectDescribed, type Seen } from "../conformance.ts";
+import { expectDescribed, type Answer } from "../conformance.ts";
 
 export interface Sent {
   method?: string;
@@ -13,7 +13,10 @@ export interface Sent {
   ends?: boolean;
 }
 
-export function send(url: string, { method = "GET", headers = {}, body = [], ends = true }: Sent = {}): Promise<Seen> {
+export function send(
+  url: string,
+  { method = "GET", headers = {}, body = [], ends = true }: Sent = {},
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const length = typeof body === "string" ? { "Content-Length": String(Buffer.byteLength(body)) } : {};
     const outgoing = request(url, { method, headers: { ...length, ...headers } }, (incoming) => {

@@ -3,7 +3,7 @@ import { expect, inject, it } from "vitest";
 import { KEY } from "./dev-server.ts";
 import { send } from "./send.ts";
 
-const smoke = (base: string[], API_KEY: string | undefined) => {
+const smoke = (base: string[], API_KEY: string) => {
   const env = { ...process.env, API_KEY };
   const { status, stdout, stderr } = spawnSync("npm", ["run", "smoke", "--", ...base], {
     env,
@@ -39,7 +39,7 @@ it("fails where there is no service", () => {
 it.each([
   [[], "local-key"],
   [["nowhere"], "local-key"],
-  [["http://localhost/v1"], undefined],
+  [["http://localhost/v1"], ""],
 ])("says how it is called, to %j with the key %s", (base, key) => {
   const { status, output } = smoke(base, key);
   expect(status).toBe(2);
