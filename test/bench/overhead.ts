@@ -1,40 +1,80 @@
-// What the service costs beside the floor: Worker time per request, in one isolate and on one database.
+// What the service costs beside the floor: Worker time per request, in one isolate and on one database. The runtime is
+// workerd alone, because what `wrangler dev` puts around it costs more than what is measured.
 
 import assert from "node:assert/strict";
-import { OPERATIONS, type Operation } from "./batch.ts";
-import { medians } from "./rounds.ts";
-import { type Stores, startStores } from "./stores.ts";
-import { print, verdict } from "./terminal.ts";
+import { once } from "node:events";
+import { globSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { launch, run } from "../command.ts";
+import { KEY } from "../http/dev-server.ts";
+import { compare } from "./compare.ts";
+import { ANIMALS, type Command, OPERATIONS, type Subject } from "./operations.ts";
+import { project } from "./runtime.ts";
 
-const GOAL = 1.25;
-const SIZE = 1000;
-const MEASURED: Operation[] = ["first", "filtered", "create", "get"];
+// DB is there for its class alone, of which the Worker makes a client of its own database.
+const configuration = (compatibilityDate: string) => `
+using Workerd = import "/workerd/workerd.capnp";
+const worker :Workerd.Worker = (
+  modules = [(name = "index.js", esModule = embed "built/index.js")],
+  compatibilityDate = "${compatibilityDate}",
+  bindings = [
+    (name = "API_KEY", text = "${KEY.Authorization.replace("Bearer ", "")}"),
+    (name = "VERSION", json = "{\\"id\\": \\"bench\\"}"),
+    (name = "STORE", durableObjectNamespace = "Store"),
+    (name = "DB", wrapped = (moduleName = "cloudflare-internal:d1-api", innerBindings = [(name = "fetcher", service = "bench")])),
+  ],
+  durableObjectNamespaces = [(className = "Store", uniqueKey = "store", enableSql = true)],
+  durableObjectStorage = (localDisk = "disk"),
+);
+const config :Workerd.Config = (
+  services = [(name = "bench", worker = .worker), (name = "disk", disk = (path = "built", writable = true))],
+  sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "bench")],
+);
+`;
+
+const FILL = `
+  WITH RECURSIVE animal (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM animal WHERE id < ${ANIMALS})
+  INSERT INTO pets (id, name, category_id, status)
+  SELECT id, 'Animal ' || id, id % 90, iif(id % 2, 'available', 'pending') FROM animal`;
 
 export async function overhead(): Promise<void> {
-  await using stores = await startStores([SIZE]);
-  await assertSameAnswers(stores);
-  const trials = MEASURED.map((operation) => async () => {
-    const floor = await stores.time({ subject: "floor", operation, size: SIZE });
-    const service = await stores.time({ subject: "service", operation, size: SIZE });
-    return [floor, service, service / floor];
-  });
-  const figures = await medians("overhead", trials, { rounds: 41, warmUp: 5 });
-  const rows = MEASURED.map((operation, index) => {
-    const [floor = Number.NaN, service = Number.NaN, ratio = Number.NaN] = figures[index] ?? [];
-    return [OPERATIONS[operation], floor.toFixed(1), service.toFixed(1), ratio.toFixed(2), verdict(ratio <= GOAL)];
-  });
-  print(
-    `Overhead: Worker time per request (goal: at most ${GOAL} × the floor)`,
-    ["", "floor µs", "service µs", "ratio", "goal"],
-    rows,
-  );
-}
+  await using copy = project();
+  await run("wrangler", ["deploy", "--dry-run", "--outdir", "built", "test/bench/worker/index.ts"], copy.folder);
+  const [, date = ""] = /^compatibility_date = "(.+)"$/m.exec(readFileSync("wrangler.toml", "utf8")) ?? [];
+  writeFileSync(join(copy.folder, "bench.capnp"), configuration(date));
+  const workerd = launch("workerd", ["serve", "bench.capnp", "--control-fd=1"], copy.folder);
+  workerd.stderr.pipe(process.stderr);
+  const [started] = (await once(createInterface(workerd.stdout), "line")) as [string];
+  const { port } = JSON.parse(started) as { port: number };
+  const send = async (command: Command) => {
+    const response = await fetch(`http://127.0.0.1:${port}`, { method: "POST", body: JSON.stringify(command) });
+    const answer = await response.text();
+    if (!response.ok) throw new Error(`${JSON.stringify(command)} failed:\n${answer}`);
+    return answer;
+  };
+  for (const file of globSync("migrations/*.sql").sort()) await send({ sql: readFileSync(file, "utf8") });
+  await send({ sql: FILL });
 
-/** A comparison means nothing unless both do the same work. */
-async function assertSameAnswers(stores: Stores): Promise<void> {
-  for (const operation of MEASURED) {
-    const floor: unknown = JSON.parse(await stores.answer({ subject: "floor", operation, size: SIZE }));
-    const service: unknown = JSON.parse(await stores.answer({ subject: "service", operation, size: SIZE }));
-    assert.deepEqual(service, floor, `${operation}: the service answers otherwise than the floor`);
+  const cases = Object.entries(OPERATIONS).map(([operation, { goal, calls }]) => {
+    const timeOf = async (subject: Subject) => {
+      const before = performance.now();
+      await send({ subject, operation, calls });
+      return ((performance.now() - before) * 1000) / calls;
+    };
+    const measure = async (subject: Subject) => {
+      // Once for nothing: what ran before has left the caches full of other things.
+      await timeOf(subject);
+      return (await timeOf(subject)) - (await timeOf("none"));
+    };
+    return [operation, { goal, measure }];
+  });
+  for (const operation of Object.keys(OPERATIONS)) {
+    const answerOf = (subject: Subject) => send({ subject, operation, calls: 1 });
+    assert.equal(await answerOf("service"), await answerOf("floor"), `${operation}: the floor gives another answer`);
   }
+  console.log("\nWorker time per request in µs, D1's client included");
+  await compare("at most", Object.fromEntries(cases), 41);
+  workerd.kill();
+  await once(workerd, "exit");
 }

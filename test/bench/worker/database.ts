@@ -9,27 +9,12 @@ interface Query {
   params: SqlStorageValue[];
 }
 
-export class Database {
-  /** As D1 counts and bills them. */
-  readonly rows = { read: 0, written: 0 };
-  readonly #sql: SqlStorage;
-
-  constructor(sql: SqlStorage) {
-    this.#sql = sql;
-  }
-
-  /** A client of this database; `client` is one of another, and only tells which class that is. */
-  clientLike(client: D1Database): D1Database {
-    const Client = client.constructor as new (server: object) => D1Database;
-    return new Client({ fetch: async (_url: string, { body }: { body: string }) => this.#answer(JSON.parse(body)) });
-  }
-
-  #answer({ sql, params }: Query): Response {
-    const cursor = this.#sql.exec(sql, ...params);
-    const results = cursor.toArray();
-    this.rows.read += cursor.rowsRead;
-    this.rows.written += cursor.rowsWritten;
-    const meta = { rows_read: cursor.rowsRead, rows_written: cursor.rowsWritten };
-    return Response.json({ results, meta }, { headers: BOOKMARK });
-  }
+/** A client of this database; `client` is one of another, and only tells which class that is. */
+export function clientLike(client: D1Database, database: SqlStorage): D1Database {
+  const Client = client.constructor as new (server: object) => D1Database;
+  const answer = ({ sql, params }: Query) => {
+    const results = database.exec(sql, ...params).toArray();
+    return Response.json({ results, meta: {} }, { headers: BOOKMARK });
+  };
+  return new Client({ fetch: async (_url: string, { body }: { body: string }) => answer(JSON.parse(body)) });
 }

@@ -10,29 +10,27 @@ interface NewAnimal {
 }
 
 async function fetch(request: Request, { DB }: Env): Promise<Response> {
+  const query = (sql: string, ...values: unknown[]) =>
+    DB.prepare(sql)
+      .bind(...values)
+      .run();
   const { pathname, searchParams } = new URL(request.url);
   if (request.method === "POST") {
     const { name, categoryId, status } = await request.json<NewAnimal>();
-    const insert = DB.prepare(`INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?) RETURNING ${ANIMAL}`);
-    const { results } = await insert.bind(name, String(categoryId), status).run();
+    const insert = `INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?) RETURNING ${ANIMAL}`;
+    const { results } = await query(insert, name, String(categoryId), status);
     return Response.json(results[0], { status: 201 });
   }
   if (pathname !== "/v1/pets") {
-    const id = pathname.slice("/v1/pets/".length);
-    const { results } = await DB.prepare(`SELECT ${ANIMAL} FROM pets WHERE id = ?`).bind(id).run();
+    const { results } = await query(`SELECT ${ANIMAL} FROM pets WHERE id = ?`, pathname.slice("/v1/pets/".length));
     return Response.json(results[0]);
   }
   const limit = Number(searchParams.get("limit") ?? 20);
   const after = searchParams.get("after") ?? "0";
   const status = searchParams.get("status");
-  const select = status
-    ? DB.prepare(`SELECT ${ANIMAL} FROM pets WHERE status = ? AND id > ? ORDER BY id LIMIT ?`).bind(
-        status,
-        after,
-        limit,
-      )
-    : DB.prepare(`SELECT ${ANIMAL} FROM pets WHERE id > ? ORDER BY id LIMIT ?`).bind(after, limit);
-  const { results } = await select.run();
+  const { results } = status
+    ? await query(`SELECT ${ANIMAL} FROM pets WHERE status = ? AND id > ? ORDER BY id LIMIT ?`, status, after, limit)
+    : await query(`SELECT ${ANIMAL} FROM pets WHERE id > ? ORDER BY id LIMIT ?`, after, limit);
   return Response.json(results);
 }
 
