@@ -63,7 +63,9 @@ async function allAnimals(pets: string): Promise<string[]> {
  * until requests wake the isolate, so some are sent to `url`.
  */
 async function memoryInUse(inspector: number, url: string): Promise<number> {
-  const socket = new WebSocket(`ws://127.0.0.1:${inspector}/ws`, { headers: { Origin: "http://localhost" } });
+  // Wrangler asks for an Origin, which the types of a Worker's WebSocket do not know.
+  const options = [`ws://127.0.0.1:${inspector}/ws`, { headers: { Origin: "http://localhost" } }];
+  const socket: WebSocket = Reflect.construct(WebSocket, options);
   await once(socket, "open");
   const messages = on(socket, "message", { signal: AbortSignal.timeout(30_000) });
   socket.send('{"id": 1, "method": "HeapProfiler.collectGarbage"}');
