@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { launch, run } from "../command.ts";
+import { end, launch, run } from "../command.ts";
 import { KEY } from "../http/dev-server.ts";
 import { compare } from "./compare.ts";
 import { ANIMALS, type Command, OPERATIONS, type Subject } from "./operations.ts";
@@ -75,6 +75,5 @@ export async function overhead(): Promise<void> {
   }
   console.log("\nWorker time per request in µs, D1's client included");
   await compare("at most", Object.fromEntries(cases), 41);
-  workerd.kill();
-  await once(workerd, "exit");
+  await end(workerd);
 }
