@@ -10,13 +10,15 @@ type Command = ChildProcessByStdio<null, Readable, Readable>;
 
 const WINDOWS = process.platform === "win32";
 
-export function launch(command: string, args: string[], folder: string): Command {
+/** `env` is added to this process' environment. */
+export function launch(command: string, args: string[], folder: string, env: NodeJS.Dict<string> = {}): Command {
   // On Windows npm's commands, and those of packages, are scripts, which its shell alone can run.
   const line = WINDOWS
     ? [command, ...args].map((word) => (word.includes(" ") ? `"${word}"` : word)).join(" ")
     : command;
   const child = spawn(line, WINDOWS ? [] : args, {
     cwd: folder,
+    env: Object.assign({ ...process.env }, env),
     shell: WINDOWS,
     detached: !WINDOWS,
     stdio: ["ignore", "pipe", "pipe"],
