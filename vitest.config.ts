@@ -40,6 +40,9 @@ export default defineConfig({
           hookTimeout: 60_000,
         },
       },
+      {
+        test: { name: "deploy", include: ["test/deploy/**/*.test.ts"], testTimeout: 120_000, hookTimeout: 120_000 },
+      },
     ],
   },
 });

@@ -1,0 +1,84 @@
+// Runs the project's own Wrangler. A command that has begun is let finish, even when the operator presses Ctrl-C: what
+// one that was cut off has done, nobody knows.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const WRANGLER = fileURLToPath(import.meta.resolve("wrangler"));
+const LIMIT = 300_000; // milliseconds, after which a command hangs
+
+/** A command of Wrangler has failed, and has said why. */
+export class WranglerFailed extends Error {
+  /** Cloudflare's code of the error, if it was Cloudflare that refused. */
+  readonly code: number | undefined;
+  /** What the command printed and nobody has seen yet. */
+  readonly output: string;
+
+  constructor(command: string, code: number | undefined, output: string) {
+    super(`wrangler ${command} failed.`);
+    this.code = code;
+    this.output = output;
+  }
+}
+
+/** What Wrangler reports of a command. */
+interface Report {
+  type: string;
+  code?: number;
+  version_id?: string;
+}
+
+export interface Finished {
+  /** What it printed to the standard output. */
+  output: string;
+  /** The version that it uploaded, if any. */
+  version: string | undefined;
+}
+
+/** Runs a command. Unless it is quiet, what it prints is shown as it comes. Throws WranglerFailed. */
+export async function wrangler(
+  args: string[],
+  { env = {}, quiet = false }: { env?: NodeJS.Dict<string>; quiet?: boolean } = {},
+): Promise<Finished> {
+  const folder = mkdtempSync(join(tmpdir(), "wrangler-"));
+  try {
+    const report = join(folder, "report.ndjson");
+    const child = spawn(process.execPath, ["--no-warnings", WRANGLER, ...args], {
+      env: { ...process.env, WRANGLER_OUTPUT_FILE_PATH: report, ...env },
+      // Nothing is asked: what Wrangler would ask a person, it takes for granted.
+      stdio: ["ignore", "pipe", "pipe"],
+      // Out of the reach of the terminal's Ctrl-C.
+      detached: true,
+      windowsHide: true,
+      timeout: LIMIT,
+    });
+    let output = "";
+    let errors = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+      if (!quiet) process.stdout.write(text);
+    });
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      errors += text;
+      if (!quiet) process.stderr.write(text);
+    });
+    const [status] = await once(child, "close");
+    const reports: Report[] = existsSync(report)
+      ? readFileSync(report, "utf8")
+          .trim()
+          .split("\n")
+          .map((line) => JSON.parse(line))
+      : [];
+    if (status !== 0) {
+      const { code } = reports.find(({ type }) => type === "command-failed") ?? {};
+      throw new WranglerFailed(args.slice(0, 2).join(" "), code, quiet ? output + errors : "");
+    }
+    return { output, version: reports.find(({ version_id }) => version_id)?.version_id };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
