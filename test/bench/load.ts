@@ -2,7 +2,7 @@
 // It ends by itself: the requests are counted, and each has to be answered in time.
 
 import { on, once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
+import { freePort } from "../http/dev-server.ts";
 import { call, start } from "./runtime.ts";
 
 const ANIMALS = 20_000; // and as many lists
@@ -78,12 +78,4 @@ async function memoryInUse(inspector: number, url: string): Promise<number> {
     return result.usedSize;
   }
   throw new Error("The runtime does not tell how much memory is in use");
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
 }
