@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { run } from "../command.ts";
 import { copyProject, type DevServer, KEY, removeProject, start } from "./dev-server.ts";
@@ -64,6 +65,32 @@ describe("npm run dev", () => {
     }
   });
 });
+
+describe("npm test", () => {
+  it("runs, says nothing but what fails, and points at its line", async () => {
+    const folder = copyProject();
+    try {
+      writeFileSync(join(folder, "test/worker/failing.test.ts"), FAILING);
+      const failure = await run("npm", ["test", "--", "test/worker/failing.test.ts"], folder).catch(String);
+      const output = stripVTControlCharacters(failure);
+      expect(output).toContain("test/worker/failing.test.ts:8:40");
+      expect(output).not.toMatch(/secret|source ?map/i);
+    } finally {
+      removeProject(folder);
+    }
+  });
+});
+
+// Types, of which nothing is left where it runs, would shift its lines.
+const FAILING = `import { expect, it } from "vitest";
+
+interface Wrong {
+  reason: string;
+}
+
+const wrong: Wrong = { reason: "on purpose" };
+it("fails", () => expect(wrong.reason).toBe(""));
+`;
 
 function create() {
   const headers = { ...KEY, "Content-Type": "application/json" };
