@@ -8,6 +8,7 @@ import { type ErrorCode, STATUS } from "./errors.ts";
 import { IDEMPOTENCY_HEADER, IdempotencyKey } from "./idempotency.ts";
 import { INT64 } from "./int64.ts";
 import { VERSION_HEADER } from "./responses.ts";
+import { allowedOf } from "./routing.ts";
 
 type JsonSchema = Record<string, unknown>;
 
@@ -193,7 +194,7 @@ const version = {
 };
 
 function commonRefusals(methods: string[], headers: Headers): Responses {
-  const allow = [...methods.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method])), "OPTIONS"].join(", ");
+  const allow = allowedOf(methods);
   const wrong = ["PUT", "PATCH", "DELETE", "TRACE"].find((method) => !methods.includes(method));
   return {
     ...refusal(

@@ -36,7 +36,7 @@ export function unrouted(routes: RouteEntry[]): (request: ApiRequest) => never {
     const { pathname } = new URL(url);
     const methods = methodsOf(routes.filter(([, pattern]) => pattern.test(pathname)));
     if (methods.length === 0) throw notFound();
-    const allow = [...methods, "OPTIONS"].join(", ");
+    const allow = allowedOf(methods);
     throw new ApiError("method_not_allowed", `${method} is not allowed here; allowed are ${allow}.`, { Allow: allow });
   };
 }
@@ -45,16 +45,19 @@ export function unrouted(routes: RouteEntry[]): (request: ApiRequest) => never {
 export function preflight(routes: RouteEntry[]): () => Response {
   return () =>
     noContent({
-      "Access-Control-Allow-Methods": methodsOf(routes).join(", "),
+      "Access-Control-Allow-Methods": allowedOf(methodsOf(routes)),
       "Access-Control-Allow-Headers": ALLOWED_HEADERS.join(", "),
       "Access-Control-Max-Age": "86400",
     });
 }
 
-/** Those of operations, each once, and HEAD beside GET: every path has OPTIONS, and ALL is no method. */
-function methodsOf(routes: RouteEntry[]): string[] {
-  const methods = new Set(routes.map(([method]) => method).filter((method) => !["ALL", "OPTIONS"].includes(method)));
-  return [...methods].flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]));
+/** Those of operations: every path has OPTIONS, and ALL is no method. */
+const methodsOf = (routes: RouteEntry[]): string[] =>
+  routes.map(([method]) => method).filter((method) => !["ALL", "OPTIONS"].includes(method));
+
+/** The methods that are allowed where `methods` are those of operations, as a header lists them: each once, in order. */
+export function allowedOf(methods: string[]): string {
+  return [...new Set(["OPTIONS", ...methods, ...(methods.includes("GET") ? ["HEAD"] : [])])].sort().join(", ");
 }
 
 const notFound = () => new ApiError("not_found", "There is nothing at this path.");
