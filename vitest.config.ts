@@ -41,7 +41,15 @@ export default defineConfig({
         },
       },
       {
-        test: { name: "deploy", include: ["test/deploy/**/*.test.ts"], testTimeout: 120_000, hookTimeout: 120_000 },
+        test: {
+          name: "deploy",
+          include: ["test/deploy/**/*.test.ts"],
+          // They mostly wait, so they run side by side even where there are two processors; after all others.
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
+        },
       },
     ],
   },

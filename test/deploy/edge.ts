@@ -140,7 +140,8 @@ export class Edge implements AsyncDisposable {
         env: Object.fromEntries(databases),
       },
     };
-    return { host: "127.0.0.1", port: 0, workers: [hub, ...this.#versions.values()] };
+    const workers = [hub, ...this.#versions.values()];
+    return { host: "127.0.0.1", port: 0, workers, handleStructuredLogs: () => {} };
   }
 
   #workerOptions({ id, compatibilityDate, mainModule, modules, bindings, assets }: Version): WorkerOptions {

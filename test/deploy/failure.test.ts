@@ -28,7 +28,6 @@ async function unchanged(output: string, seen: { stop(): ReturnType<ReturnType<t
 }
 
 it.each([
-  ["throws", 'throw new Error("broken");', "by no version of the service in place of version"],
   [
     "answers 500 to all",
     'return new Response("broken", { status: 500, headers: { [VERSION_HEADER]: env.VERSION.id } });',
@@ -42,14 +41,15 @@ it.each([
 ])("lets no caller meet a version that %s", async (_, statement, message) => {
   operator.write("src/index.ts", INDEX.replace(/(async function fetch\(.*\n)/, `$1  ${statement}\n`));
   const seen = callers(base, "key");
-  const { status, output } = await operator.deploy(["--wait", "5"], KEY);
+  const { status, output } = await operator.deploy([], KEY);
   operator.write("src/index.ts", INDEX);
   expect(status).toBe(1);
   expect(output).toContain(message);
   await unchanged(output, seen);
 });
 
-it("keeps the version before when the operator presses Ctrl-C", async () => {
+// On Windows no process can press it for another.
+it.skipIf(process.platform === "win32")("keeps the version before when the operator presses Ctrl-C", async () => {
   const seen = callers(base, "key");
   const deployment = operator.start([], KEY);
   await deployment.says("The smoke test of version");

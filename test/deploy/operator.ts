@@ -50,15 +50,16 @@ export async function startOperator(environment: string, worker: string): Promis
       ...env,
     });
     let output = "";
-    const printed = () => Promise.race([once(child.stdout, "data"), once(child.stdout, "end")]);
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (output += data));
+    const says = (text: string) =>
+      new Promise<void>((resolve, reject) => {
+        const look = () => output.includes(text) && resolve();
+        child.stdout.on("data", look);
+        child.once("close", () => reject(new Error(`It ended without "${text}":\n${output}`)));
+        look();
+      });
     return {
-      says: async (text) => {
-        while (!output.includes(text)) {
-          if (child.stdout.readableEnded) throw new Error(`It ended without "${text}":\n${output}`);
-          await printed();
-        }
-      },
+      says,
       interrupt: () => child.pid && process.kill(-child.pid, "SIGINT"),
       ended: once(child, "close").then(([status]) => ({ status, output })),
     };
@@ -83,15 +84,15 @@ export async function startOperator(environment: string, worker: string): Promis
 export function callers(base: string, key: string): { stop(): Promise<{ status: number; version: string | null }[]> } {
   const seen = new Map<string, { status: number; version: string | null }>();
   let stopped = false;
-  const caller = async () => {
+  const call = async () => {
     while (!stopped) {
       const { status, headers } = await fetch(`${base}/pets?limit=1`, { headers: { Authorization: `Bearer ${key}` } });
       const answer = { status, version: headers.get("Worker-Version") };
       seen.set(JSON.stringify(answer), answer);
-      await new Promise((done) => setTimeout(done, 20));
+      await new Promise((done) => setTimeout(done, 50));
     }
   };
-  const all = Promise.all([caller(), caller()]);
+  const all = Promise.all([call(), call()]);
   return {
     stop: async () => {
       stopped = true;

@@ -1,4 +1,4 @@
-// Staging, from nothing: what makes the first deployment, and two more that replace its key, with callers throughout.
+// Staging, where all goes well: from nothing to a first deployment, and two more that replace its key.
 
 import { execFileSync } from "node:child_process";
 import { afterAll, expect, it } from "vitest";
@@ -14,6 +14,27 @@ operator.write(".env", "API_KEY=local\n");
 
 const statusWith = async (key: string) =>
   (await fetch(`${base}/pets`, { headers: { Authorization: `Bearer ${key}` } })).status;
+
+operator.write("none.env", "OTHER=one\n");
+
+it.each([
+  ["without a key", [], {}, "There is no key in API_KEY."],
+  ["with no such file", ["--secrets-file", "nowhere.env"], {}, "There is no file nowhere.env."],
+  [
+    "without a key in the file",
+    ["--secrets-file", "none.env"],
+    { API_KEY: "k" },
+    "There is no key in API_KEY in none.env.",
+  ],
+  ["with an unknown flag", ["--secret-file", "s.env"], { API_KEY: "k" }, "Unknown option '--secret-file'"],
+  ["with an address that is none", [], { API_KEY: "k", SMOKE_URL: "nowhere" }, "SMOKE_URL must be a URL."],
+])("says how it is called, %s", async (_, flags, env, message) => {
+  const { status, output } = await operator.deploy(flags, env);
+  expect(output).toContain(message);
+  expect(output).toContain("usage: API_KEY=<key> npm run deploy:<environment>");
+  expect(status).toBe(2);
+  expect(cloudflare.requests).toEqual([]);
+});
 
 it("creates nothing without a secrets file", async () => {
   const { status, output } = await operator.deploy([], { API_KEY: "one" });
