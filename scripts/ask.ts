@@ -14,6 +14,10 @@ export interface Target {
   override?: string;
 }
 
+export interface VersionTarget extends Target {
+  version: string;
+}
+
 export interface Limits {
   /** When to give up, as `Date.now()` tells the time. */
   until: number;
@@ -49,7 +53,7 @@ export async function ask(target: Target, path: string, request: RequestInit, li
       return await askOnce(target, path, request, limits.signal);
     } catch (failure) {
       if (!(failure instanceof Unanswered) || Date.now() + PAUSE > limits.until) throw failure;
-      await wait(PAUSE, undefined, limits);
+      await pause(limits);
     }
   }
 }
@@ -58,21 +62,25 @@ export async function ask(target: Target, path: string, request: RequestInit, li
  * Waits until the version answers as only this service does, with its own 401, several times in a row. Throws Unanswered,
  * and an Error where the version itself answers anything else.
  */
-export async function untilReady(target: Target, limits: Limits): Promise<void> {
+export async function untilReady(target: VersionTarget, limits: Limits): Promise<void> {
   for (let seen = 0; seen < IN_A_ROW; seen++) {
-    if (seen > 0) await wait(PAUSE, undefined, limits);
+    if (seen > 0) await pause(limits);
     try {
       // A new connection each time may lead to another machine.
       const { status, headers } = await askOnce(target, "/pets", { headers: { Connection: "close" } }, limits.signal);
-      if (target.version && (status !== 401 || headers.get("WWW-Authenticate") !== CHALLENGE)) {
+      if (status !== 401 || headers.get("WWW-Authenticate") !== CHALLENGE) {
         throw new Error(`Version ${target.version} answers a request without a key with ${status} in place of 401.`);
       }
     } catch (failure) {
       if (!(failure instanceof Unanswered) || Date.now() + PAUSE > limits.until) throw failure;
       seen = -1;
-      await wait(PAUSE, undefined, limits);
+      await pause(limits);
     }
   }
+}
+
+async function pause({ signal }: Limits): Promise<void> {
+  await wait(PAUSE, undefined, signal && { signal }).catch(() => signal?.throwIfAborted());
 }
 
 async function askOnce(target: Target, path: string, request: RequestInit, signal?: AbortSignal): Promise<Answer> {

@@ -4,7 +4,7 @@
 
 import { spawnSync } from "node:child_process";
 import { constants } from "node:os";
-import { type Target, Unanswered, untilReady } from "./ask.ts";
+import { Unanswered, untilReady, type VersionTarget } from "./ask.ts";
 import { readArguments } from "./deploy-arguments.ts";
 import { currentShares, type Share, setShares, whatServes } from "./shares.ts";
 import { smoke } from "./smoke.ts";
@@ -37,7 +37,7 @@ try {
 }
 
 /** There is no version before that could serve on, so this one serves at once. */
-async function deployFirst(): Promise<Target> {
+async function deployFirst(): Promise<VersionTarget> {
   if (!secrets) {
     throw new Error(`There is no Worker ${worker} yet, and a first deployment is a person's, who says where the data shall live:
 npm run deploy:${name} -- --secrets-file <file with API_KEY=<key>> [--location <hint> | --jurisdiction <name>]`);
@@ -57,7 +57,7 @@ npm run deploy:${name} -- --secrets-file <file with API_KEY=<key>> [--location <
   return target;
 }
 
-async function deployNext(shares: Share[]): Promise<Target> {
+async function deployNext(shares: Share[]): Promise<VersionTarget> {
   const [before, ...others] = shares.filter(({ percentage }) => percentage > 0).map(({ version_id }) => version_id);
   if (!before || others.length > 0) {
     throw new Error(`Callers are split between versions, which somebody has begun by hand. Finish that first:
@@ -130,7 +130,7 @@ function upload(...command: string[]): Promise<Finished> {
 }
 
 /** The version that was uploaded, at the address that Wrangler printed. */
-function targetOf({ version, output }: Finished): Target & { version: string } {
+function targetOf({ version, output }: Finished): VersionTarget {
   const [, workersDev] = /^ *(https:\/\/\S+\.workers\.dev)$/m.exec(output) ?? [];
   const origin = workersDev ?? (domain && `https://${domain}`);
   const base = smokeUrl ?? (origin && `${origin}/v1`);
@@ -139,7 +139,7 @@ function targetOf({ version, output }: Finished): Target & { version: string } {
   return { base, version };
 }
 
-async function test(target: Target): Promise<void> {
+async function test(target: VersionTarget): Promise<void> {
   await untilReady(target, limits());
   await smoke(target, key, limits());
 }
