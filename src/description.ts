@@ -10,11 +10,6 @@ export const description = {
     title: "Animal store",
     version: "1.0.0",
     summary: "List the animals of the store, add one, get one.",
-    description: [
-      "Every request carries an API key as a bearer token: `Authorization: Bearer <API_KEY>`.",
-      "An int64 is exact over its whole range, in and out. Where a language's JSON parser rounds integers beyond 2^53, as JavaScript's does, read them from the source text.",
-      "HEAD is answered wherever GET is, and a browser may call from any origin. Every refusal under `/v1` has an `Error` body.",
-    ].join("\n\n"),
     license: { name: "MIT", identifier: "MIT" },
   },
   servers: [{ url: "/v1", description: "Where this description is served" }],
