@@ -39,7 +39,7 @@ new MutationObserver(completeAccess).observe(document.body, { childList: true, s
 
 createApiReference("#reference", {
   content: await loadDescription(),
-  documentDownloadType: "direct",
+  documentDownloadType: "none",
   authentication: LOCAL_HOSTS.includes(location.hostname)
     ? { preferredSecurityScheme: "apiKey", securitySchemes: { apiKey: { token: LOCAL_KEY } } }
     : {},
