@@ -86,6 +86,8 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
 
   /** What WCAG 2.1 AA finds wrong, a line each. */
   async function faults(page: Page): Promise<string[]> {
+    // What is still fading in has not its own colours yet.
+    await page.evaluate("Promise.allSettled(document.getAnimations().map(({ finished }) => finished))");
     await page.evaluate(AXE);
     return page.evaluate(`axe
       .run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] })
