@@ -14,9 +14,10 @@ interface OptionalColumn {
   optional: string;
 }
 
-type AnyColumns = Record<string, string | OptionalColumn>;
+export type AnyColumns = Record<string, string | OptionalColumn>;
 
-const nameOf = (column: string | OptionalColumn): string => (typeof column === "string" ? column : column.optional);
+export const nameOf = (column: string | OptionalColumn): string =>
+  typeof column === "string" ? column : column.optional;
 
 /** The SQL that prints a row as JSON: the properties in the order of `columns`, optional ones last. */
 export function jsonOf(columns: AnyColumns): string {
