@@ -24,7 +24,7 @@ To empty the store, end this and remove .wrangler/state.`);
 }
 
 /** Only what is new, because a service may be running on the database: this runs again whenever it is built anew. */
-function applyMigrations(): void {
+export function applyMigrations(): void {
   const migrations = readdirSync(join(ROOT, "migrations")).sort().join("\n");
   if (existsSync(APPLIED) && readFileSync(APPLIED, "utf8") === migrations) return;
   const apply = [WRANGLER, "d1", "migrations", "apply", "DB", "--local"];
