@@ -393,6 +393,8 @@ describe("createPet, media type", () => {
     "application/jsonp",
     "application/json5",
     "application/+",
+    "application/vnd/api+json",
+    "application/a b+json",
     "json",
     "application/json, application/json",
     "text/plain; a=application/json",
