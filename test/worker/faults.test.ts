@@ -80,6 +80,9 @@ describe.each([
     new Error("D1_ERROR: Exceeded maximum DB size: SQLITE_FULL"),
     new Error("D1_ERROR: Your account has exceeded D1's maximum daily row write limit."),
     new Error("D1_ERROR: Failed to parse body as JSON, got: error code: 403"),
+    new Error("D1_ERROR: no such column: preset: SQLITE_ERROR"),
+    new Error("D1_ERROR: no such column: reset_at: SQLITE_ERROR"),
+    new Error("D1_ERROR: internal error"),
     new TypeError("Cannot read properties of undefined"),
     "a string, thrown",
   ])("answers a 500 that leaks nothing, and logs the cause: %s", async (failure) => {
@@ -99,6 +102,13 @@ describe.each([
     expectError(await perform({ headers }), INTERNAL);
     expectLogged("internal_error", "no such table");
   });
+});
+
+it("logs where the cause was thrown", async () => {
+  const failure = new Error("D1_ERROR: no such table: pets: SQLITE_ERROR");
+  await call("/v1/pets", { headers, bindings: { DB: failing(env.DB, failure) } });
+  expect(failure.stack).toContain("\n    at ");
+  expect(JSON.parse(String(log.mock.calls[0]?.[0]))).toMatchObject({ cause: failure.stack });
 });
 
 it("logs no query", async () => {
