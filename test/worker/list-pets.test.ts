@@ -190,6 +190,7 @@ describe("listPets, a query that is refused", () => {
     ["&&offset=1", "offset"],
     ["__proto__=1", "__proto__"],
     ["constructor=1&toString=1", "constructor, toString"],
+    ["%63onstructor=1", "%63onstructor"],
     ["a%0Ab=1", "a%0Ab"],
     ["%E2%80%A8%22=1", "%E2%80%A8%22"],
     ["access_token=first-key", "access_token"],
