@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import service from "../../src/index.ts";
 import { operations } from "../conformance.ts";
-import { badRequest, call, create, expectError } from "./service.ts";
+import { badRequest, call, create, expectError, ORIGIN, type RequestOptions } from "./service.ts";
 
 const NOT_FOUND = { code: "not_found", message: "There is nothing at this path.", status: 404 };
 
@@ -71,6 +71,13 @@ describe("a Host that is no host", () => {
     expect(await response.json()).toEqual(badRequest("The Host header must be a host, with or without a port."));
     expect(log).not.toHaveBeenCalled();
   });
+});
+
+it("a request is answered where no binding tells the version", async () => {
+  const without: RequestOptions["bindings"] = { VERSION: undefined };
+  const response = await service.fetch(new Request(`${ORIGIN}/v1/nothing`), { ...env, ...without } as Env);
+  expect(response.status).toBe(401);
+  expect(response.headers.has("Worker-Version")).toBe(false);
 });
 
 describe("HEAD", () => {
