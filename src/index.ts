@@ -22,6 +22,7 @@ router
 
 async function fetch(request: Request, env: Env): Promise<Response> {
   const response = await route(request, env).catch((thrown: unknown) => renderError(thrown, request));
+  // A configuration of somebody else's may lack the binding.
   if (env.VERSION) withHeaders(response, { [VERSION_HEADER]: env.VERSION.id });
   // HEAD is GET without the body (RFC 9110, section 9.3.2).
   return request.method === "HEAD" ? new Response(null, response) : response;

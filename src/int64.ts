@@ -16,7 +16,7 @@ export const Int64Text = z.pipe(
     z.string().check(
       z.regex(/^(0|-?[1-9]\d*)$/, { ...beCanonical, abort: true }),
       // So that no number of thousands of digits is ever made.
-      z.regex(/^-?\d{1,19}$/, { ...beInt64, abort: true }),
+      z.regex(/^-?\d{1,19}$/, beInt64),
     ),
     z.transform((digits: string) => BigInt(digits)),
   ),

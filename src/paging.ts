@@ -11,10 +11,7 @@ const LIMIT = { minimum: 1, maximum: 100, default: 20 };
 const beInRange = must(`an integer from ${LIMIT.minimum} to ${LIMIT.maximum}`);
 
 const Limit = z.pipe(
-  z.pipe(
-    z.string().check(z.regex(/^-?\d+$/, { ...must("an integer in decimal digits"), abort: true })),
-    z.transform(Number),
-  ),
+  z.pipe(z.string().check(z.regex(/^-?\d+$/, must("an integer in decimal digits"))), z.transform(Number)),
   z.int(beInRange).check(z.minimum(LIMIT.minimum, beInRange), z.maximum(LIMIT.maximum, beInRange)),
 );
 
