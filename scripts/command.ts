@@ -2,6 +2,7 @@
 
 import { clearLine, cursorTo } from "node:readline";
 import { ENVIRONMENTS, type Environment, Failure } from "./store.ts";
+import { WranglerFailed } from "./wrangler.ts";
 
 /**
  * Runs `npm run <name> -- <environment> <file>`; `work` gives the line to end with. Exits with 2 where it is called
@@ -23,8 +24,9 @@ export async function command(
     progress("");
     console.log(end);
   } catch (error) {
-    if (!(error instanceof Failure || isSystemError(error))) throw error;
+    if (!(error instanceof Failure || error instanceof WranglerFailed || isSystemError(error))) throw error;
     progress("");
+    if (error instanceof WranglerFailed) console.error(error.output);
     console.error(error.message);
     process.exit(1);
   }

@@ -1,14 +1,12 @@
 // How backup and restore reach an environment's database: by `wrangler d1 execute`, one way for the local store and for
 // those of the account. Rows come as JSON text that SQLite prints, because Wrangler rounds integers beyond 2^53.
 
-import { spawn, spawnSync } from "node:child_process";
-import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
 import { nameOf } from "../src/columns.ts";
 import { parseJson } from "../src/json.ts";
 import { lineSql } from "./lines.ts";
 import { applyMigrations } from "./local-service.ts";
 import { TABLES, type Table } from "./tables.ts";
+import { wrangler } from "./wrangler.ts";
 
 /** Why a command ends without having done its work, in words for who called it. */
 export class Failure extends Error {}
@@ -23,9 +21,6 @@ export type Environment = keyof typeof ENVIRONMENTS;
 // A page ends at the first of these. Starting Wrangler costs a second; an answer must fit into memory at both ends.
 const PAGE_ROWS = 10_000;
 const PAGE_BYTES = 4_000_000;
-
-const WINDOWS = process.platform === "win32";
-const WRANGLER = fileURLToPath(import.meta.resolve("wrangler"));
 
 /** How far each table that is not empty goes: its greatest id. */
 export type Extent = Map<Table, bigint>;
@@ -88,30 +83,18 @@ function selectPage(table: Table, least: bigint, greatest: bigint): string {
 
 /** Runs a file of SQL, all of it or nothing. */
 export async function execute(environment: Environment, file: string): Promise<void> {
-  await wrangler(["d1", "execute", "DB", ...ENVIRONMENTS[environment], "--json", "--file", file]);
+  await run(environment, "--file", file);
 }
 
 /** The rows of each of the statements. */
 async function query(environment: Environment, ...statements: string[]): Promise<Record<string, unknown>[][]> {
-  const command = statements.join(";");
-  const output = await wrangler(["d1", "execute", "DB", ...ENVIRONMENTS[environment], "--json", "--command", command]);
+  const output = await run(environment, "--command", statements.join(";"));
   const answers: { results: Record<string, unknown>[] }[] = JSON.parse(output);
   return answers.map(({ results }) => results);
 }
 
-/** Ends with this process, and all that it has started with it: its local database would otherwise go on with a statement. */
-async function wrangler(command: string[]): Promise<string> {
-  const args = ["--no-warnings", WRANGLER, ...command];
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], detached: !WINDOWS });
-  const kill = () => {
-    if (child.pid === undefined) return;
-    if (WINDOWS) spawnSync("taskkill", ["/pid", String(child.pid), "/t", "/f"]);
-    else process.kill(-child.pid, "SIGKILL");
-  };
-  process.once("exit", kill);
-  const ended = new Promise<number | null>((done, fail) => child.once("error", fail).once("close", done));
-  const [output, errors, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
-  process.off("exit", kill);
-  if (code !== 0) throw new Failure(`Wrangler failed:\n${output}${errors}`);
+async function run(environment: Environment, ...what: string[]): Promise<string> {
+  const args = ["d1", "execute", "DB", ...ENVIRONMENTS[environment], "--json", ...what];
+  const { output } = await wrangler(args, { quiet: true, cutOff: true });
   return output;
 }

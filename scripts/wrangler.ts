@@ -1,7 +1,7 @@
 // Runs the project's own Wrangler. A command that has begun is let finish, even when the operator presses Ctrl-C: what
-// one that was cut off has done, nobody knows.
+// one that was cut off has done, nobody knows. What is done whole or not at all may be cut off.
 
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const WRANGLER = fileURLToPath(import.meta.resolve("wrangler"));
-const LIMIT = 300_000; // milliseconds, after which a command hangs
+const WINDOWS = process.platform === "win32";
 
 /** A command of Wrangler has failed, and has said why. */
 export class WranglerFailed extends Error {
@@ -39,12 +39,22 @@ export interface Finished {
   version: string | undefined;
 }
 
-/** Runs a command. Unless it is quiet, what it prints is shown as it comes. Throws WranglerFailed. */
+interface Options {
+  env?: NodeJS.Dict<string>;
+  /** Unless it is quiet, what the command prints is shown as it comes. */
+  quiet?: boolean;
+  /** Whether it ends with this process, however far it is, and all that it has started: its local database, for one. */
+  cutOff?: boolean;
+}
+
+/** Runs a command. Throws WranglerFailed. */
 export async function wrangler(
   args: string[],
-  { env = {}, quiet = false }: { env?: NodeJS.Dict<string>; quiet?: boolean } = {},
+  { env = {}, quiet = false, cutOff = false }: Options = {},
 ): Promise<Finished> {
   const folder = mkdtempSync(join(tmpdir(), "wrangler-"));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  process.once("exit", remove);
   try {
     const report = join(folder, "report.ndjson");
     const child = spawn(process.execPath, ["--no-warnings", WRANGLER, ...args], {
@@ -54,8 +64,13 @@ export async function wrangler(
       // Out of the reach of the terminal's Ctrl-C.
       detached: true,
       windowsHide: true,
-      timeout: LIMIT,
     });
+    const end = () => {
+      if (child.pid === undefined) return;
+      if (WINDOWS) spawnSync("taskkill", ["/pid", String(child.pid), "/t", "/f"]);
+      else process.kill(-child.pid, "SIGKILL");
+    };
+    if (cutOff) process.once("exit", end);
     let output = "";
     let errors = "";
     child.stdout.setEncoding("utf8").on("data", (text: string) => {
@@ -67,6 +82,7 @@ export async function wrangler(
       if (!quiet) process.stderr.write(text);
     });
     const [status] = await once(child, "close");
+    process.off("exit", end);
     const reports: Report[] = existsSync(report)
       ? readFileSync(report, "utf8")
           .trim()
@@ -79,6 +95,7 @@ export async function wrangler(
     }
     return { output, version: reports.find(({ version_id }) => version_id)?.version_id };
   } finally {
-    rmSync(folder, { recursive: true });
+    remove();
+    process.off("exit", remove);
   }
 }
