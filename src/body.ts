@@ -25,10 +25,7 @@ export async function readJson(request: Request): Promise<unknown> {
   try {
     return parseJson(text);
   } catch {
-    throw new ApiError(
-      "bad_request",
-      'The body is not valid JSON; it must be one JSON object, such as {"name": "Rex", "categoryId": 1}.',
-    );
+    throw new ApiError("bad_request", "The body is not valid JSON; it must be one JSON object.");
   }
 }
 

@@ -3,6 +3,7 @@
 
 import * as z from "zod/mini";
 import { CHALLENGE } from "./authentication.ts";
+import { BODY_LIMIT } from "./body.ts";
 import { BOOKMARK_HEADER } from "./database.ts";
 import { type ErrorCode, STATUS } from "./errors.ts";
 import { IDEMPOTENCY_HEADER, IdempotencyKey } from "./idempotency.ts";
@@ -135,6 +136,51 @@ export function refusal(code: ErrorCode, description: string, message: string, h
   const status = STATUS[code];
   return { [status]: { description, headers, content: body("Error", { code, message, status }) } };
 }
+
+/** The responses of an operation that lists a page of the component `name`. */
+export const pageResponses = (name: string, examples: object[], refused: string): Responses => ({
+  200: {
+    description: "A page.",
+    headers: {
+      ...bookmark(),
+      Link: header(
+        "The next page (RFC 8288), while there is one.",
+        { type: "string", pattern: '^<[^<>]+>; rel="next"$' },
+        false,
+      ),
+    },
+    content: body(name, examples),
+  },
+  ...refusal("bad_request", "A query parameter is invalid, unknown or repeated.", refused),
+});
+
+/** What an operation that adds `what` once under each key refuses, with the message of an example for its body. */
+export const creationRefusals = (what: string, refused: string): Responses => ({
+  ...refusal(
+    "bad_request",
+    "The body breaks off, is no JSON, lacks required fields or holds invalid values; or the key is invalid.",
+    refused,
+  ),
+  ...refusal("content_too_large", "The body is too large.", `The body must be at most ${BODY_LIMIT} bytes.`),
+  ...refusal(
+    "unsupported_media_type",
+    "The body is not sent as JSON, or with a Content-Encoding.",
+    "The body must be sent as Content-Type: application/json.",
+    {
+      "Accept-Encoding": header(
+        "Where it was sent with a Content-Encoding: none is accepted (RFC 9110).",
+        { type: "string", const: "identity" },
+        false,
+      ),
+    },
+  ),
+  ...refusal(
+    "unprocessable_content",
+    `The \`${IDEMPOTENCY_HEADER}\` has already added another ${what}.`,
+    `This ${IDEMPOTENCY_HEADER} has already added another ${what}.`,
+    bookmark(),
+  ),
+});
 
 export const errorComponents = {
   Error: component(

@@ -9,9 +9,11 @@ import {
   bookmark,
   component,
   constant,
+  creationRefusals,
   header,
   idempotencyParameter,
   type PathItem,
+  pageResponses,
   queryParameters,
   refusal,
 } from "../openapi.ts";
@@ -53,25 +55,11 @@ export const petPaths = {
         status: "Return only animals with this status.",
         after: "Return only animals whose `id` is greater. The `Link` header of a page has it for the next one.",
       }),
-      responses: {
-        200: {
-          description: "A page of animals.",
-          headers: {
-            ...bookmark(),
-            Link: header(
-              "The next page (RFC 8288), while there is one.",
-              { type: "string", pattern: '^<[^<>]+>; rel="next"$' },
-              false,
-            ),
-          },
-          content: body("Pets", [REX, ADA]),
-        },
-        ...refusal(
-          "bad_request",
-          "A query parameter is invalid, unknown or repeated.",
-          "limit must be an integer from 1 to 100; unknown query parameter offset: use limit, status, after.",
-        ),
-      },
+      responses: pageResponses(
+        "Pets",
+        [REX, ADA],
+        "limit must be an integer from 1 to 100; unknown query parameter offset: use limit, status, after.",
+      ),
     },
     post: {
       operationId: "createPet",
@@ -96,29 +84,9 @@ export const petPaths = {
             },
           },
         },
-        ...refusal(
-          "bad_request",
-          "The body breaks off, is no JSON, lacks required fields or holds invalid values; or the key is invalid.",
+        ...creationRefusals(
+          "animal",
           `name is required and must be a string with at least one character that is not white space; categoryId must be an integer between ${INT64.minimum} and ${INT64.maximum}.`,
-        ),
-        ...refusal("content_too_large", "The body is too large.", `The body must be at most ${BODY_LIMIT} bytes.`),
-        ...refusal(
-          "unsupported_media_type",
-          "The body is not sent as JSON, or with a Content-Encoding.",
-          "The body must be sent as Content-Type: application/json.",
-          {
-            "Accept-Encoding": header(
-              "Where it was sent with a Content-Encoding: none is accepted (RFC 9110).",
-              { type: "string", const: "identity" },
-              false,
-            ),
-          },
-        ),
-        ...refusal(
-          "unprocessable_content",
-          "The `Idempotency-Key` has already added another animal.",
-          "This Idempotency-Key has already added another animal.",
-          bookmark(),
         ),
       },
     },

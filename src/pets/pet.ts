@@ -2,21 +2,17 @@
 
 import * as z from "zod/mini";
 import { Int64 } from "../int64.ts";
+import { Name } from "../name.ts";
 import { after, limit } from "../paging.ts";
 import { once, querySchema } from "../query.ts";
 import { must } from "../validation.ts";
 
 const STATUSES = ["available", "pending", "sold"] as const;
 
-const beName = must("a string with at least one character that is not white space");
-
 export const PetStatus = z.enum(STATUSES, must(`one of ${STATUSES.join(", ")}`));
 
 const properties = {
-  name: z.string(beName).check(
-    z.regex(/\S/, beName),
-    z.refine((name) => name.isWellFormed(), "must be well-formed Unicode, without lone surrogates"),
-  ),
+  name: Name,
   categoryId: Int64,
 };
 

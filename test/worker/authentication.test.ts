@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { failing } from "./binding.ts";
 import { operations } from "../conformance.ts";
-import { call, countStored, expectError, type RequestOptions, requestTo } from "./service.ts";
+import { failing } from "./binding.ts";
+import { call, countPets, expectError, type RequestOptions, requestTo } from "./service.ts";
 
 const MISSING = {
   code: "unauthorized",
@@ -59,7 +59,7 @@ it("leaves nothing stored by a refused createPet", async () => {
   const headers = { "Content-Type": "application/json" };
   await call("/v1/pets", { method: "POST", body, headers, authorization: null });
   await call("/v1/pets", { method: "POST", body, headers, authorization: "Bearer wrong" });
-  expect(await countStored()).toBe(0);
+  expect(await countPets()).toBe(0);
 });
 
 it.each(["Bearer first-key", "Bearer second-key", "bearer first-key", "BEARER first-key", "Bearer    first-key"])(

@@ -4,7 +4,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type DescribedOperation, operations } from "../conformance.ts";
 import { failing } from "./binding.ts";
-import { type Answer, call, create, OPERATIONS, type RequestOptions } from "./service.ts";
+import { type Answer, call, createPet, OPERATIONS, type RequestOptions } from "./service.ts";
 
 type Refusals = Record<string, () => Promise<Answer>>;
 
@@ -29,13 +29,13 @@ const PROVOKED: Record<string, Refusals> = {
     400: () => call("/v1/pets?limit=0&offset=20"),
   },
   createPet: {
-    400: () => create({ categoryId: "1" }),
-    413: () => create(new Uint8Array(64 * 1024 + 1)),
-    415: () => create(REX, { headers: { "Content-Type": "text/plain" } }),
+    400: () => createPet({ categoryId: "1" }),
+    413: () => createPet(new Uint8Array(64 * 1024 + 1)),
+    415: () => createPet(REX, { headers: { "Content-Type": "text/plain" } }),
     422: async () => {
       const headers = { "Idempotency-Key": "taken" };
-      await create(REX, { headers });
-      return create({ ...REX, categoryId: 2 }, { headers });
+      await createPet(REX, { headers });
+      return createPet({ ...REX, categoryId: 2 }, { headers });
     },
   },
   getPet: {

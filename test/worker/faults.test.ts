@@ -5,8 +5,8 @@ import { failing } from "./binding.ts";
 import {
   badRequest,
   call,
-  countStored,
-  create,
+  countPets,
+  createPet,
   expectBody,
   expectError,
   OPERATIONS,
@@ -128,9 +128,9 @@ it("takes a failure for a transient one only where D1 threw it", async () => {
 
 it("goes on after a fault, with nothing half-written", async () => {
   const rex = { name: "Rex", categoryId: 1 };
-  await create(rex, { bindings: { DB: failing(env.DB, new Error("D1_ERROR: Network connection lost.")) } });
-  expect(await countStored()).toBe(0);
-  const { status, text } = await create(rex);
+  await createPet(rex, { bindings: { DB: failing(env.DB, new Error("D1_ERROR: Network connection lost.")) } });
+  expect(await countPets()).toBe(0);
+  const { status, text } = await createPet(rex);
   expect(status).toBe(201);
   expectBody(await call("/v1/pets"), 200, `[${text}]`);
 });
@@ -154,9 +154,9 @@ describe("a body that breaks off", () => {
     undefined,
   ])("is the caller's fault, and not logged: %s", async (failure) => {
     for (const options of [{}, { headers: { "Content-Length": "29" } }]) {
-      expectError(await create(broken(failure, "bytes"), options), BROKEN);
+      expectError(await createPet(broken(failure, "bytes"), options), BROKEN);
     }
     expect(log).not.toHaveBeenCalled();
-    expect(await countStored()).toBe(0);
+    expect(await countPets()).toBe(0);
   });
 });

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { type Answer, call, create, expectBody, expectError, insert } from "./service.ts";
+import { type Answer, call, createPet, expectBody, expectError, insertPet } from "./service.ts";
 
 const NOT_FOUND = { code: "not_found", message: "There is no animal with this id.", status: 404 };
 const GONE = {
@@ -16,7 +16,7 @@ function expectDeprecated({ headers }: Answer): void {
 
 describe("getPet", () => {
   it("answers the animal, marked as deprecated", async () => {
-    await create({ name: "Rex", categoryId: 7, status: "sold" });
+    await createPet({ name: "Rex", categoryId: 7, status: "sold" });
     const answer = await call("/v1/pets/1");
     expectBody(answer, 200, '{"id":1,"name":"Rex","categoryId":7,"status":"sold"}');
     expectDeprecated(answer);
@@ -29,7 +29,7 @@ describe("getPet", () => {
   it.each(["9223372036854775807", "-9223372036854775808", "9007199254740993", "-1", "0"])(
     "finds the id %s, exactly",
     async (id) => {
-      await insert(id, { categoryId: id });
+      await insertPet(id, { categoryId: id });
       expectBody(
         await call(`/v1/pets/${id}`),
         200,
@@ -39,13 +39,13 @@ describe("getPet", () => {
   );
 
   it("tells neighbours beyond 2^53 apart", async () => {
-    await insert("9007199254740993");
+    await insertPet("9007199254740993");
     expectError(await call("/v1/pets/9007199254740992"), NOT_FOUND);
     expectError(await call("/v1/pets/9007199254740994"), NOT_FOUND);
   });
 
   it("takes percent-encoded digits for the same digits (RFC 3986, section 6.2.2.2)", async () => {
-    await insert("12");
+    await insertPet("12");
     expect((await call("/v1/pets/%31%32")).status).toBe(200);
   });
 
@@ -76,14 +76,14 @@ describe("getPet", () => {
     "1'",
     "١",
   ])("%s is 404, marked as deprecated", async (petId) => {
-    await insert("1");
+    await insertPet("1");
     const answer = await call(`/v1/pets/${petId}`);
     expectError(answer, NOT_FOUND);
     expectDeprecated(answer);
   });
 
   it("ignores the query", async () => {
-    await insert("1");
+    await insertPet("1");
     expect((await call("/v1/pets/1?limit=x&limit=y")).status).toBe(200);
   });
 });
@@ -96,7 +96,7 @@ describe("getPet, on its last day", () => {
   });
 
   it("answers until the last millisecond", async () => {
-    await insert("1");
+    await insertPet("1");
     vi.setSystemTime(REMOVAL - 1);
     const answer = await call("/v1/pets/1");
     expect(answer.status).toBe(200);
@@ -104,7 +104,7 @@ describe("getPet, on its last day", () => {
   });
 
   it.each([REMOVAL, REMOVAL + 1, Date.UTC(2040, 0)])("is gone at %d", async (now) => {
-    await insert("1");
+    await insertPet("1");
     vi.setSystemTime(now);
     for (const path of ["/v1/pets/1", "/v1/pets/2", "/v1/pets/x"]) {
       const answer = await call(path);

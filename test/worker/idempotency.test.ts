@@ -4,12 +4,12 @@ import { intercepted } from "./binding.ts";
 import {
   type Answer,
   badRequest,
-  type RequestOptions,
   call,
-  countStored,
-  create,
+  countPets,
+  createPet,
   expectBody,
   expectError,
+  type RequestOptions,
   UNAVAILABLE,
 } from "./service.ts";
 
@@ -24,11 +24,11 @@ const ANOTHER = {
 };
 
 const createUnder = (key: string, pet: unknown = REX, options: RequestOptions = {}): Promise<Answer> =>
-  create(pet, { ...options, headers: { "Idempotency-Key": key } });
+  createPet(pet, { ...options, headers: { "Idempotency-Key": key } });
 
 describe("Idempotency-Key", () => {
   it("answers the same animal with the same 201, body and Location, and stores it once", async () => {
-    await create({ name: "Another", categoryId: 1 });
+    await createPet({ name: "Another", categoryId: 1 });
     const first = await createUnder("key");
     expectBody(first, 201, '{"id":2,"name":"Rex","categoryId":7,"status":"pending"}');
     for (let i = 0; i < 3; i++) {
@@ -36,7 +36,7 @@ describe("Idempotency-Key", () => {
       expectBody(again, 201, first.text);
       expect(again.headers.get("Location")).toBe("/v1/pets/2");
     }
-    expect(await countStored()).toBe(2);
+    expect(await countPets()).toBe(2);
   });
 
   it("leaves one animal of 100 concurrent requests", async () => {
@@ -45,13 +45,13 @@ describe("Idempotency-Key", () => {
       expectBody(answer, 201, '{"id":1,"name":"Rex","categoryId":7,"status":"pending"}');
       expect(answer.headers.get("Location")).toBe("/v1/pets/1");
     }
-    expect(await countStored()).toBe(1);
+    expect(await countPets()).toBe(1);
   });
 
   it("takes an absent status and available, unknown properties, and 7 and 7.0 for the same animal", async () => {
     const { text } = await createUnder("key", '{"name":"Rex","categoryId":7}');
     expectBody(await createUnder("key", '{"status":"available","categoryId":7.0,"name":"Rex","x":1}'), 201, text);
-    expect(await countStored()).toBe(1);
+    expect(await countPets()).toBe(1);
   });
 
   it.each([
@@ -63,15 +63,15 @@ describe("Idempotency-Key", () => {
     const same = '{"name":"Rex","categoryId":9223372036854775807}';
     const first = await createUnder("key", same);
     expectError(await createUnder("key", other), ANOTHER);
-    expect(await countStored()).toBe(1);
+    expect(await countPets()).toBe(1);
     expectBody(await createUnder("key", same), 201, first.text);
   });
 
   it("keeps keys apart, by case too, and creations without one", async () => {
     const keys = ["key", "KEY", "key2", "0", 'key"2"', '"key"2'];
     for (const key of keys) expect((await createUnder(key)).status).toBe(201);
-    for (let i = 0; i < 2; i++) expect((await create(REX)).status).toBe(201);
-    expect(await countStored()).toBe(keys.length + 2);
+    for (let i = 0; i < 2; i++) expect((await createPet(REX)).status).toBe(201);
+    expect(await countPets()).toBe(keys.length + 2);
   });
 
   it.each([
@@ -84,7 +84,7 @@ describe("Idempotency-Key", () => {
   ])("takes %s and %s for one key", async (bare, quoted) => {
     await createUnder(bare);
     expect((await createUnder(quoted)).status).toBe(201);
-    expect(await countStored()).toBe(1);
+    expect(await countPets()).toBe(1);
   });
 
   it.each(["x", "!", "~", '"', '"a', 'a"', "x".repeat(255), `"${"x".repeat(255)}"`, '" "', '","'])(
@@ -110,7 +110,7 @@ describe("Idempotency-Key", () => {
     '"a"b,c"',
   ])("refuses the key %j", async (key) => {
     expectError(await createUnder(key), BAD_KEY);
-    expect(await countStored()).toBe(0);
+    expect(await countPets()).toBe(0);
   });
 
   it("names the key's fault together with the body's", async () => {
@@ -125,7 +125,7 @@ describe("Idempotency-Key", () => {
       ["Idempotency-Key", "key"],
     ]);
     expectError(await createUnder(String(headers.get("Idempotency-Key"))), BAD_KEY);
-    expect(await countStored()).toBe(0);
+    expect(await countPets()).toBe(0);
   });
 
   it("does not remember a refusal", async () => {
@@ -187,7 +187,7 @@ describe("a createPet that D1 fails for a while", () => {
     const answer = await createUnder("key", REX, { bindings });
     expectBody(answer, 201, '{"id":1,"name":"Rex","categoryId":7,"status":"pending"}');
     expect(seen.tries).toBe(losses + 1);
-    expect(await countStored()).toBe(1);
+    expect(await countPets()).toBe(1);
     expectBody(await createUnder("key"), 201, answer.text);
     expect(log).not.toHaveBeenCalled();
   });
@@ -198,9 +198,9 @@ describe("a createPet that D1 fails for a while", () => {
     expectError(answer, UNAVAILABLE);
     expect(answer.headers.get("Retry-After")).toBe("1");
     expect(seen.tries).toBe(3);
-    expect(await countStored()).toBe(stored ? 1 : 0);
+    expect(await countPets()).toBe(stored ? 1 : 0);
     expect((await createUnder("key")).status).toBe(201);
-    expect(await countStored()).toBe(1);
+    expect(await countPets()).toBe(1);
   });
 
   it.each([
@@ -220,7 +220,7 @@ describe("a createPet that D1 fails for a while", () => {
 
   it("without a key is tried once", async () => {
     const { seen, bindings } = losing(1, { stored: false });
-    expectError(await create(REX, { bindings }), UNAVAILABLE);
+    expectError(await createPet(REX, { bindings }), UNAVAILABLE);
     expect(seen.tries).toBe(1);
   });
 

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { type Answer, badRequest, call, expectBody, expectError, insert, ORIGIN } from "./service.ts";
+import { type Answer, badRequest, call, expectBody, expectError, insertPet, ORIGIN } from "./service.ts";
 
 const LIMIT = "limit must be an integer from 1 to 100";
 const STATUS = "status must be one of available, pending, sold";
@@ -34,14 +34,14 @@ describe("listPets", () => {
   });
 
   it("answers the animals in ascending order of id", async () => {
-    for (const id of ["10", "2", "1000", "1", "100"]) await insert(id);
+    for (const id of ["10", "2", "1000", "1", "100"]) await insertPet(id);
     expect(ids(await call("/v1/pets"))).toEqual([1, 2, 10, 100, 1000]);
     expect(ids(await call("/v1/pets?status=available"))).toEqual([1, 2, 10, 100, 1000]);
   });
 
   it("answers whole animals, exact at both ends of int64", async () => {
-    await insert("-9223372036854775808", { categoryId: "9223372036854775807" });
-    await insert("9223372036854775807", { name: 'a"b\\', categoryId: "-9223372036854775808", status: "sold" });
+    await insertPet("-9223372036854775808", { categoryId: "9223372036854775807" });
+    await insertPet("9223372036854775807", { name: 'a"b\\', categoryId: "-9223372036854775808", status: "sold" });
     const first = '{"id":-9223372036854775808,"name":"Rex","categoryId":9223372036854775807,"status":"available"}';
     const last = '{"id":9223372036854775807,"name":"a\\"b\\\\","categoryId":-9223372036854775808,"status":"sold"}';
     expectBody(await call("/v1/pets"), 200, `[${first},${last}]`);

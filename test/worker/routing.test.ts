@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import service from "../../src/index.ts";
 import { operations } from "../conformance.ts";
-import { badRequest, call, create, expectError, ORIGIN, type RequestOptions } from "./service.ts";
+import { badRequest, call, createPet, expectError, ORIGIN, type RequestOptions } from "./service.ts";
 
 const NOT_FOUND = { code: "not_found", message: "There is nothing at this path.", status: 404 };
 
@@ -84,8 +84,8 @@ describe("HEAD", () => {
   it.each(["/v1/pets", "/v1/pets?limit=1", "/v1/pets?limit=0", "/v1/pets/1", "/v1/pets/9", "/v1/nothing", "/nothing"])(
     "on %s answers as GET does, without the body",
     async (path) => {
-      await create({ name: "Rex", categoryId: 1 });
-      await create({ name: "Ada", categoryId: 1 });
+      await createPet({ name: "Rex", categoryId: 1 });
+      await createPet({ name: "Ada", categoryId: 1 });
       const get = await call(path);
       const head = await call(path, { method: "HEAD" });
       expect(head.text).toBe("");

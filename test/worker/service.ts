@@ -45,7 +45,7 @@ function expectCommonHeaders({ status, headers }: Answer): void {
 }
 
 /** createPet with `body`: JSON text or bytes as they are, anything else as JSON. */
-export function create(body: unknown, { headers, ...options }: RequestOptions = {}): Promise<Answer> {
+export function createPet(body: unknown, { headers, ...options }: RequestOptions = {}): Promise<Answer> {
   const raw = typeof body === "string" || body instanceof Uint8Array || body instanceof ReadableStream;
   return call("/v1/pets", {
     method: "POST",
@@ -96,12 +96,15 @@ export function expectBody({ status, text }: Answer, expected: number, body: str
 }
 
 /** Puts a row straight into the database; int64 in decimal digits. */
-export async function insert(id: string, { name = "Rex", categoryId = "1", status = "available" } = {}): Promise<void> {
+export async function insertPet(
+  id: string,
+  { name = "Rex", categoryId = "1", status = "available" } = {},
+): Promise<void> {
   await env.DB.prepare("INSERT INTO pets (id, name, category_id, status) VALUES (?, ?, ?, ?)")
     .bind(id, name, categoryId, status)
     .run();
 }
 
-export async function countStored(): Promise<unknown> {
+export async function countPets(): Promise<unknown> {
   return env.DB.prepare("SELECT count(*) AS count FROM pets").first("count");
 }

@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { call, create, insert, OPERATIONS } from "./service.ts";
+import { operations } from "../conformance.ts";
+import { call, createPet, insertPet, OPERATIONS, requestTo } from "./service.ts";
 
 const BOOKMARK = /^[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{32}$/;
 const GIVEN = "00000001-00000002-00000003-0123456789abcdef0123456789abcdef";
@@ -22,7 +23,7 @@ function watched() {
 
 describe.each(Object.entries(OPERATIONS))("%s", (_, perform) => {
   it("starts its session unconstrained, and answers with a bookmark", async () => {
-    await insert("1");
+    await insertPet("1");
     const { starts, bindings } = watched();
     const { status, headers } = await perform({ bindings });
     expect(status).toBeLessThan(300);
@@ -47,7 +48,7 @@ describe.each(Object.entries(OPERATIONS))("%s", (_, perform) => {
     GIVEN.replaceAll("-", ""),
     "x".repeat(10_000),
   ])("reads from the primary where the bookmark is of a form that it does not know: %.20s", async (bookmark) => {
-    await insert("1");
+    await insertPet("1");
     const { starts, bindings } = watched();
     const { status, headers } = await perform({ bindings, headers: { "x-d1-bookmark": bookmark } });
     expect(status).toBeLessThan(300);
@@ -62,17 +63,25 @@ it("a refusal that needs no database has no bookmark", async () => {
   }
 });
 
-it("a 404 and a 422 that come from the database have one", async () => {
-  expect((await call("/v1/pets/1")).headers.get("x-d1-bookmark")).toMatch(BOOKMARK);
+it.each(operations.filter(({ path }) => path.includes("{")))(
+  "a 404 of $operationId that comes from the database has one",
+  async (operation) => {
+    const { status, headers } = await call(...requestTo(operation));
+    expect(status).toBe(404);
+    expect(headers.get("x-d1-bookmark")).toMatch(BOOKMARK);
+  },
+);
+
+it("a 422 that comes from the database has one", async () => {
   const headers = { "Idempotency-Key": "key" };
-  await create({ name: "Rex", categoryId: 1 }, { headers });
-  const { status, headers: refused } = await create({ name: "Ada", categoryId: 1 }, { headers });
+  await createPet({ name: "Rex", categoryId: 1 }, { headers });
+  const { status, headers: refused } = await createPet({ name: "Ada", categoryId: 1 }, { headers });
   expect(status).toBe(422);
   expect(refused.get("x-d1-bookmark")).toMatch(BOOKMARK);
 });
 
 it("the bookmark of an answer is taken as it stands, and read after", async () => {
-  const { headers } = await create({ name: "Rex", categoryId: 1 });
+  const { headers } = await createPet({ name: "Rex", categoryId: 1 });
   const { text } = await call("/v1/pets", { headers: { "x-d1-bookmark": String(headers.get("x-d1-bookmark")) } });
   expect(text).toContain('"name":"Rex"');
 });

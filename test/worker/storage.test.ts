@@ -1,7 +1,11 @@
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { TABLES } from "../../scripts/tables.ts";
+import { nameOf } from "../../src/columns.ts";
+import { operations } from "../conformance.ts";
 import { intercepted, type Query } from "./binding.ts";
-import { call, create, insert, OPERATIONS } from "./service.ts";
+import { call, createPet, insertPet, OPERATIONS, requestTo } from "./service.ts";
 
 type Trip = Query & { meta: D1Meta };
 
@@ -63,7 +67,7 @@ describe("listPets", () => {
 it("createPet is one round trip that writes 2 rows, the animal and its index entry", async () => {
   await env.DB.prepare(FILL).run();
   const { DB, trips } = recorded();
-  expect((await create({ name: "Rex", categoryId: 1 }, { bindings: { DB } })).status).toBe(201);
+  expect((await createPet({ name: "Rex", categoryId: 1 }, { bindings: { DB } })).status).toBe(201);
   expect(trips.map(({ meta }) => meta)).toMatchObject([{ rows_read: 2, rows_written: 2 }]);
 });
 
@@ -71,7 +75,7 @@ it("createPet with an Idempotency-Key is one round trip too, the second time as 
   await env.DB.prepare(FILL).run();
   const { DB, trips } = recorded();
   const headers = { "Idempotency-Key": "key" };
-  for (let i = 0; i < 2; i++) await create({ name: "Rex", categoryId: 1 }, { headers, bindings: { DB } });
+  for (let i = 0; i < 2; i++) await createPet({ name: "Rex", categoryId: 1 }, { headers, bindings: { DB } });
   expect(trips.map(({ meta }) => meta.rows_written)).toEqual([3, 1]);
 });
 
@@ -113,19 +117,38 @@ describe("the table", () => {
     ["a categoryId beyond int64", { categoryId: "9223372036854775808" }],
     ["a categoryId that is no number", { categoryId: "x" }],
   ])("refuses %s, as the schema does", async (_, pet) => {
-    await expect(insert("1", pet)).rejects.toThrow(/constraint failed|cannot store/);
+    await expect(insertPet("1", pet)).rejects.toThrow(/constraint failed|cannot store/);
   });
 
   it.each(["name", "category_id", "status"])("refuses a %s of null", async (column) => {
-    await insert("1");
+    await insertPet("1");
     await expect(env.DB.exec(`UPDATE pets SET ${column} = NULL`)).rejects.toThrow(/NOT NULL constraint failed/);
   });
 
   it.each(["\u0000", "\u0085", "\u180e", "\u200b", "\u2060", "x", "🐶"])(
     "takes the name %j, as the schema does",
     async (name) => {
-      await insert("1", { name });
-      expect((await create({ name, categoryId: 1 })).status).toBe(201);
+      await insertPet("1", { name });
+      expect((await createPet({ name, categoryId: 1 })).status).toBe(201);
     },
   );
+});
+
+// No number, which an integer's column would take as one.
+const CANDIDATES = ["", " ", "x", "0000-99-99", "\u2003"];
+
+describe.each(TABLES)("the table $name", ({ name, columns, row }) => {
+  const refusals = Object.entries(columns).flatMap(([property, column]) =>
+    CANDIDATES.filter((value) => !z.safeParse(row.shape[property] ?? z.never(), value).success).map(
+      (value) => [nameOf(column), value] as const,
+    ),
+  );
+
+  it.each(refusals)("refuses a %s of %j, as the schema does", async (column, value) => {
+    const creation = operations.find(({ path, responses }) => path === `/${name}` && responses[201]);
+    if (!creation) return expect.fail(`nothing adds ${name}`);
+    await call(...requestTo(creation));
+    const update = env.DB.prepare(`UPDATE ${name} SET ${column} = ?`).bind(value);
+    await expect(update.run()).rejects.toThrow(/constraint failed|cannot store|datatype mismatch/);
+  });
 });
