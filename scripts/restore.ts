@@ -35,7 +35,8 @@ await command("restore", async (environment, file) => {
   const sent = await translate(file, script);
   const { rows } = await openStore(environment);
   if (rows > 0) {
-    throw new Failure(`${environment} holds ${rows} rows already, and a restore fills an empty store only.`);
+    const remedy = environment === "local" ? " To empty it, end the service and remove .wrangler/state." : "";
+    throw new Failure(`${environment} is not empty (${rows} rows), and a restore fills an empty store only.${remedy}`);
   }
   progress(`loading ${sent.count} lines`);
   await execute(environment, script);

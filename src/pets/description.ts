@@ -51,7 +51,7 @@ export const petPaths = {
       description:
         "A page of animals. While there are more, `Link` has the URL of the next page: follow it until it is absent.",
       parameters: queryParameters(PetQuery, petComponents, {
-        limit: "Maximum number of animals returned.",
+        limit: "Maximum number of animals returned, 20 when absent.",
         status: "Return only animals with this status.",
         after: "Return only animals whose `id` is greater. The `Link` header of a page has it for the next one.",
       }),
@@ -96,7 +96,7 @@ export const petPaths = {
       operationId: "getPet",
       tags: [petTag.name],
       summary: `Get an animal (until ${REMOVAL})`,
-      description: `Deprecated, and to be removed on ${REMOVAL}: from then on the answer is 410. Use \`GET /pets\` with the \`status\` filter instead.`,
+      description: `Deprecated, and to be removed on ${REMOVAL}: from then on the answer is 410. Use \`GET /pets\` instead, with the \`status\` filter or with \`after\`.`,
       deprecated: true,
       parameters: [
         {
@@ -105,6 +105,7 @@ export const petPaths = {
           required: true,
           description: "The identifier of the animal.",
           schema: { type: "integer", format: "int64", ...INT64 },
+          example: REX.id,
         },
       ],
       headers: {

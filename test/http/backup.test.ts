@@ -289,7 +289,9 @@ describe("restore", () => {
     expect(backup(folder)).toBe(saved);
     const { status, output } = restore(folder, GOOD);
     expect(status).toBe(1);
-    expect(output).toBe("local holds 2 rows already, and a restore fills an empty store only.\n");
+    expect(output).toBe(
+      "local is not empty (2 rows), and a restore fills an empty store only. To empty it, end the service and remove .wrangler/state.\n",
+    );
     expect(backup(folder)).toBe(saved);
   });
 
@@ -345,7 +347,7 @@ describe("between the databases of an account", () => {
     expect(readFileSync(join(folder, "production.jsonl"), "utf8")).toBe(text(EXTREMES));
     expect(await command("restore", "production", SAMPLE)).toMatchObject({
       status: 1,
-      output: `production holds ${EXTREMES.length} rows already, and a restore fills an empty store only.\n`,
+      output: `production is not empty (${EXTREMES.length} rows), and a restore fills an empty store only.\n`,
     });
   });
 });

@@ -111,6 +111,15 @@ it("logs where the cause was thrown", async () => {
   expect(JSON.parse(String(log.mock.calls[0]?.[0]))).toMatchObject({ cause: failure.stack });
 });
 
+it.each(["http://localhost:8787", "http://127.0.0.1:9000", "http://[::1]"])(
+  "says in the log of a local service, at %s, what may have become of its store",
+  async (origin) => {
+    const failure = new Error("internal error; reference = 0s8a7d6f");
+    await call("/v1/pets", { origin, bindings: { DB: failing(env.DB, failure) } });
+    expect(JSON.parse(String(log.mock.calls[0]?.[0])).hint).toContain("Was .wrangler/state removed");
+  },
+);
+
 it("logs no query", async () => {
   await call("/v1/pets?status=sold", { headers, bindings: { DB: undefined } });
   expect(JSON.parse(String(log.mock.calls[0]?.[0]))).toMatchObject({ method: "GET", path: "/v1/pets" });

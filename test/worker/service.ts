@@ -11,6 +11,8 @@ export type { Answer } from "../conformance.ts";
 export const ORIGIN = "https://store.example";
 
 export interface RequestOptions {
+  /** `ORIGIN` where it is left out. */
+  origin?: string;
   method?: string;
   /** The `Authorization` header; null sends none. */
   authorization?: string | null;
@@ -21,10 +23,10 @@ export interface RequestOptions {
 }
 
 export async function call(path: string, options: RequestOptions = {}): Promise<Answer> {
-  const { authorization = "Bearer first-key", bindings, ...init } = options;
+  const { origin = ORIGIN, authorization = "Bearer first-key", bindings, ...init } = options;
   const headers = new Headers(init.headers);
   if (authorization !== null) headers.set("Authorization", authorization);
-  const request = new Request(ORIGIN + path, { ...init, headers });
+  const request = new Request(origin + path, { ...init, headers });
   const response = await service.fetch(request, { ...env, ...bindings } as Env);
   const answer = { status: response.status, headers: response.headers, text: await response.text() };
   expectCommonHeaders(answer);
