@@ -1,32 +1,45 @@
-// Reading a JSON request body: its media type, its size and its encoding are checked before it is parsed, and the
-// size while it is read, because a chunked body announces none.
+// Reading a JSON request body: its media type, its size and its encoding are checked before it is parsed, and the size
+// while it is read, because a chunked body announces none. What the JSON must be is validated with the rest of a request.
 
+import * as z from "zod/mini";
 import { ApiError } from "./errors.ts";
 import { parseJson } from "./json.ts";
 
 /** In bytes. */
 export const BODY_LIMIT = 64 * 1024;
-const JSON_TYPE = /^(application\/json|[^\s/]+\/[^\s/]+\+json)$/i; // the suffix: RFC 6839, section 3.1
+// The suffix: RFC 6839, section 3.1; a token: RFC 9110, section 5.6.2.
+const JSON_TYPE = /^(application\/json|[!#$%&'*+.^_`|~\w-]+\/[!#$%&'*+.^_`|~\w-]+\+json)$/i;
 const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
 
-/** The request's body; integers of the outermost object are bigints. Throws 415, 413 or 400. */
-export async function readJson(request: Request): Promise<unknown> {
+/** The text of a request's body that is sent as JSON. Throws 415, 413, and 400 where it breaks off or is no UTF-8. */
+export async function readJsonText(request: Request): Promise<string> {
   const [mediaType = ""] = (request.headers.get("Content-Type") ?? "").split(";");
-  if (!JSON_TYPE.test(mediaType.trim())) {
-    throw new ApiError("unsupported_media_type", "The body must be sent as Content-Type: application/json.");
-  }
   const encoding = request.headers.get("Content-Encoding") ?? "identity";
-  if (encoding.toLowerCase() !== "identity") {
-    // RFC 9110, section 15.5.16: this header tells that it is not the media type.
-    const headers = { "Accept-Encoding": "identity" };
-    throw new ApiError("unsupported_media_type", "The body must be sent without a Content-Encoding.", headers);
+  const isJson = JSON_TYPE.test(mediaType.trim());
+  const isPlain = encoding.toLowerCase() === "identity";
+  if (!isJson || !isPlain) {
+    const how = [
+      ...(isJson ? [] : ["as Content-Type: application/json"]),
+      ...(isPlain ? [] : ["without a Content-Encoding"]),
+    ];
+    // RFC 9110, section 15.5.16: this header tells that it is not the media type alone.
+    const headers: Record<string, string> = isPlain ? {} : { "Accept-Encoding": "identity" };
+    throw new ApiError("unsupported_media_type", `The body must be sent ${how.join(" and ")}.`, headers);
   }
-  const text = decode(await readBytes(request));
-  try {
-    return parseJson(text);
-  } catch {
-    throw new ApiError("bad_request", "The body is not valid JSON; it must be one JSON object.");
-  }
+  return decode(await readBytes(request));
+}
+
+/** A schema of a text that is JSON of `schema`; integers of its outermost object are bigints. */
+export function jsonTextOf<Schema extends z.ZodMiniType>(schema: Schema) {
+  const parsed = z.transform((text: string, { issues }): unknown => {
+    try {
+      return parseJson(text);
+    } catch {
+      issues.push({ code: "custom", message: "The body is not valid JSON; it must be one JSON object", input: text });
+      return z.NEVER;
+    }
+  });
+  return z.pipe(parsed, schema);
 }
 
 async function readBytes(request: Request): Promise<ArrayBuffer | Uint8Array> {

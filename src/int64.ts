@@ -6,7 +6,7 @@ import { must } from "./validation.ts";
 export const INT64 = { minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n };
 
 const beInt64 = must(`an integer between ${INT64.minimum} and ${INT64.maximum}`);
-const beCanonical = must("an integer in decimal digits, without leading zeros");
+const beCanonical = must("an integer in decimal digits, without leading zeros, and 0 without a sign");
 
 export const Int64 = z.int64(beInt64);
 

@@ -12,12 +12,19 @@ export function parseQuery(search: string, known: object): Query {
   // URLSearchParams drops one question mark at the front, which would be part of a name; and it parses the same pieces.
   const sent = search.split("&").filter((piece) => piece !== "");
   for (const [index, [name, value]] of [...new URLSearchParams(`?${search}`)].entries()) {
-    const key = Object.hasOwn(known, name) ? name : (sent[index]?.split("=")[0] ?? name);
+    const key = Object.hasOwn(known, name) ? name : asSent(sent[index]);
     query[key] ??= [];
     query[key].push(value);
   }
   return query;
 }
+
+/** In ASCII on one line, whatever was sent. */
+const asSent = (piece = ""): string =>
+  piece
+    .replace(/=.*/s, "")
+    .toWellFormed()
+    .replace(/[^!-~]/gu, encodeURIComponent);
 
 /** A schema of a query that has these parameters and no other. */
 export function querySchema<Shape extends z.core.$ZodShape>(parameters: Shape): z.ZodMiniObject<Shape, z.core.$strict> {

@@ -21,9 +21,12 @@ export type Handler = (request: ApiRequest, env: Env) => Promise<Response>;
 
 /** Throws 400 where the Host header is no host, so that the URL is none (RFC 9112, section 3.2). */
 export function toApiRequest(request: Request): Omit<ApiRequest, "params"> {
-  const [url = "", search = ""] = request.url.split(/\?(.*)/s);
-  if (!URL.canParse(url)) throw new ApiError("bad_request", "The Host header must be a host, with or without a port.");
-  return { method: request.method === "HEAD" ? "GET" : request.method, url, search, request };
+  const [address = "", search = ""] = request.url.split(/\?(.*)/s);
+  const url = URL.parse(address);
+  if (!url) throw new ApiError("bad_request", "The Host header must be a host, with or without a port.");
+  const method = request.method === "HEAD" ? "GET" : request.method;
+  // Not as it was sent: `/v1/pets/.` is `/v1/pets/` (RFC 3986, section 5.2.4), and a link to the next page must be a URL.
+  return { method, url: url.origin + url.pathname, search, request };
 }
 
 export function refuseTrailingSlash({ url }: ApiRequest): void {

@@ -1,7 +1,7 @@
 // The interface's operations, by its own names: each parses, stores and responds.
 
 import * as z from "zod/mini";
-import { readJson } from "../body.ts";
+import { jsonTextOf, readJsonText } from "../body.ts";
 import { idOf } from "../columns.ts";
 import { bookmarkOf, openSession } from "../database.ts";
 import { ApiError } from "../errors.ts";
@@ -16,7 +16,7 @@ import { NewPet, PetQuery } from "./pet.ts";
 import { insertPet, selectPet, selectPets } from "./store.ts";
 
 const ListRequest = z.object({ query: PetQuery });
-const CreateRequest = z.object({ idempotencyKey: z.optional(IdempotencyKey), body: NewPet });
+const CreateRequest = z.object({ idempotencyKey: z.optional(IdempotencyKey), body: jsonTextOf(NewPet) });
 
 export async function listPets({ request, url, search }: ApiRequest, env: Env): Promise<Response> {
   const { query } = validate(ListRequest, { query: parseQuery(search, PetQuery.shape) });
@@ -28,7 +28,7 @@ export async function listPets({ request, url, search }: ApiRequest, env: Env): 
 export async function createPet({ request }: ApiRequest, env: Env): Promise<Response> {
   const { idempotencyKey, body } = validate(CreateRequest, {
     idempotencyKey: request.headers.get(IDEMPOTENCY_HEADER) ?? undefined,
-    body: await readJson(request),
+    body: await readJsonText(request),
   });
   const session = openSession(env.DB, request);
   const pet = await storeOnce("animal", idempotencyKey, session, () => insertPet(session, body, idempotencyKey));

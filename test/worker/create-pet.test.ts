@@ -403,6 +403,8 @@ describe("createPet, media type", () => {
     "json",
     "application/json, application/json",
     "text/plain; a=application/json",
+    '"a"/b+json',
+    "a@b/(c)+json",
   ])("refuses %j", async (type) => {
     const answer = await createPet({ name: "Rex", categoryId: 1 }, { headers: { "Content-Type": type } });
     expectError(answer, {
@@ -411,6 +413,17 @@ describe("createPet, media type", () => {
       status: 415,
     });
     expect(await countPets()).toBe(0);
+  });
+
+  it("is refused together with a Content-Encoding", async () => {
+    const headers = { "Content-Type": "text/plain", "Content-Encoding": "gzip" };
+    const answer = await createPet({ name: "Rex", categoryId: 1 }, { headers });
+    expectError(answer, {
+      code: "unsupported_media_type",
+      message: "The body must be sent as Content-Type: application/json and without a Content-Encoding.",
+      status: 415,
+    });
+    expect(answer.headers.get("Accept-Encoding")).toBe("identity");
   });
 
   it("refuses a body without any", async () => {

@@ -119,6 +119,11 @@ describe("Idempotency-Key", () => {
     expectError(await createUnder("\u007f", { ...REX, status: "gone" }), badRequest(message));
   });
 
+  it("names the key's fault together with that of a body that is no JSON", async () => {
+    const { text } = await createUnder("a,b", "{oops");
+    expect(JSON.parse(text).message).toMatch(/^Idempotency-Key must be .*; The body is not valid JSON; .*\.$/);
+  });
+
   it("refuses a second header, and stores nothing under either key", async () => {
     const headers = new Headers([
       ["Idempotency-Key", "key"],

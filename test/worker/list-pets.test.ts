@@ -6,7 +6,7 @@ const LIMIT = "limit must be an integer from 1 to 100";
 const STATUS = "status must be one of available, pending, sold";
 const LIMIT_FORM = "limit must be an integer in decimal digits";
 const AFTER = "after must be an integer between -9223372036854775808 and 9223372036854775807";
-const AFTER_FORM = "after must be an integer in decimal digits, without leading zeros";
+const AFTER_FORM = "after must be an integer in decimal digits, without leading zeros, and 0 without a sign";
 const STATUSES = ["available", "pending", "sold"];
 
 /** Stores `count` animals, with the statuses in turn. */

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import service from "../../src/index.ts";
 import { operations } from "../conformance.ts";
-import { badRequest, call, createPet, expectError, ORIGIN, type RequestOptions } from "./service.ts";
+import { badRequest, call, createPet, expectError, ORIGIN } from "./service.ts";
 
 const NOT_FOUND = { code: "not_found", message: "There is nothing at this path.", status: 404 };
 
@@ -57,15 +57,17 @@ describe("a method that is not routed", () => {
   });
 });
 
-describe("a Host that is no host", () => {
-  // No Request can be made with such a URL: HTTP alone brings it about.
-  const unparsable = new Proxy(new Request("https://store.example/v1/pets"), {
-    get: (target, name) => (name === "url" ? "http://a:99999/v1/pets" : Reflect.get(target, name)),
-  });
+/** Asks with a URL as HTTP may bring it, which no Request can be made with. */
+function fetchRaw(url: string): Promise<Response> {
+  const request = new Request(`${ORIGIN}/v1/pets`, { headers: { Authorization: "Bearer first-key" } });
+  const raw = new Proxy(request, { get: (target, name) => (name === "url" ? url : Reflect.get(target, name)) });
+  return service.fetch(raw, env);
+}
 
+describe("a Host that is no host", () => {
   it("is 400 with an Error body, and not logged", async () => {
     const log = vi.spyOn(console, "error");
-    const response = await service.fetch(unparsable, env);
+    const response = await fetchRaw("http://a:99999/v1/pets");
     expect(response.status).toBe(400);
     expect(response.headers.get("Content-Type")).toBe("application/json");
     expect(await response.json()).toEqual(badRequest("The Host header must be a host, with or without a port."));
@@ -73,11 +75,30 @@ describe("a Host that is no host", () => {
   });
 });
 
-it("a request is answered where no binding tells the version", async () => {
-  const without: RequestOptions["bindings"] = { VERSION: undefined };
-  const response = await service.fetch(new Request(`${ORIGIN}/v1/nothing`), { ...env, ...without } as Env);
-  expect(response.status).toBe(401);
-  expect(response.headers.has("Worker-Version")).toBe(false);
+describe("a URL that is not normalized", () => {
+  it.each(["/v1/pets/.", "/v1/pets/%2e", "/v1/pets/x/..", "/v1/pets/x/%2E%2e"])(
+    "%s is /v1/pets/: 404",
+    async (path) => {
+      expect((await fetchRaw(ORIGIN + path)).status).toBe(404);
+    },
+  );
+
+  it.each(["/v1\\pets?limit=1", "/v1/./pets?limit=1", "/v1/x/../pets?limit=1"])(
+    "%s is /v1/pets, and the link to the next page says so",
+    async (path) => {
+      for (let i = 0; i < 2; i++) await createPet({ name: "Rex", categoryId: 1 });
+      const { status, headers } = await fetchRaw(ORIGIN + path);
+      expect(status).toBe(200);
+      expect(headers.get("Link")).toBe(`<${ORIGIN}/v1/pets?limit=1&after=1>; rel="next"`);
+    },
+  );
+
+  it("names a parameter in ASCII on one line", async () => {
+    const response = await fetchRaw(`${ORIGIN}/v1/pets?\u2028\ud800é=1`);
+    expect(await response.json()).toEqual(
+      badRequest("unknown query parameter %E2%80%A8%EF%BF%BD%C3%A9: use limit, status, after."),
+    );
+  });
 });
 
 describe("HEAD", () => {
