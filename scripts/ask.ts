@@ -102,7 +102,12 @@ async function askOnce(target: Target, path: string, request: RequestInit, signa
   } catch (failure) {
     signal?.throwIfAborted();
     const { message, cause } = failure as Error;
-    throw new Unanswered(`${url} does not answer: ${cause instanceof Error ? cause.message : message}.`);
+    const why = timeout.aborted
+      ? `nothing within ${REQUEST / 1000} s`
+      : cause instanceof Error
+        ? cause.message
+        : message;
+    throw new Unanswered(`${url} does not answer${version ? ` as version ${version}` : ""}: ${why}.`);
   }
   const by = answer.headers.get(VERSION_HEADER) ?? undefined;
   if (version && by !== version) {

@@ -17,8 +17,14 @@ export async function command(
     console.error(`usage: npm run ${name} -- <${Object.keys(ENVIRONMENTS).join("|")}> <file>`);
     return process.exit(2);
   }
-  // The default would skip what clears up on `exit`.
-  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(130));
+  for (const signal of ["SIGINT", "SIGTERM"]) {
+    process.once(signal, () => {
+      progress("");
+      console.error(`Interrupted: the ${name} is not complete, or could not be checked.`);
+      // The default would skip what clears up on `exit`.
+      process.exit(130);
+    });
+  }
   try {
     const end = await work(environment, file);
     progress("");

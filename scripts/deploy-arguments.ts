@@ -2,6 +2,7 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { parseArgs, parseEnv } from "node:util";
+import { isKey } from "../src/authentication.ts";
 import { type Environment, readEnvironment } from "./environment.ts";
 
 const USAGE = `usage: API_KEY=<key> npm run deploy:<environment> [-- --wait <seconds>]
@@ -52,16 +53,19 @@ function parse(): DeployArguments {
   if (!/^\d+$/.test(wait)) throw new Error("--wait must be a number of seconds.");
 
   const keys = file === undefined ? process.env["API_KEY"] : keysIn(file);
-  const key = keys?.split(",").at(-1)?.trim();
-  if (!keys || !key)
-    throw new Error(`There is no key in ${file === undefined ? "" : "API_KEY in "}${file ?? "API_KEY"}.`);
+  const where = file === undefined ? "API_KEY" : `API_KEY in ${file}`;
+  if (!keys) throw new Error(`There is no ${where}.`);
+  const entries = keys.split(",").map((entry) => entry.trim());
+  const wrong = entries.flatMap((entry, index) => (isKey(entry) ? [] : [index + 1]));
+  if (wrong.length > 0)
+    throw new Error(`Of ${where}, entry ${wrong.join(", ")} can be no key (letters, digits and -._~+/).`);
   // An empty one is none: so a workflow passes on a variable that is not set.
   const smokeUrl = process.env["SMOKE_URL"]?.replace(/\/+$/, "");
   if (smokeUrl && !URL.canParse(smokeUrl)) throw new Error("SMOKE_URL must be a URL.");
   return {
     environment: readEnvironment(name),
     ...(file !== undefined && { secrets: { file, keys } }),
-    key,
+    key: entries.at(-1) ?? keys,
     place: Object.entries({ location, jurisdiction }).flatMap(([flag, value]) => (value ? [`--${flag}=${value}`] : [])),
     wait: Number(wait) * 1000,
     ...(smokeUrl && { smokeUrl }),
@@ -72,6 +76,12 @@ function parse(): DeployArguments {
 function keysIn(file: string): string | undefined {
   if (!existsSync(file)) throw new Error(`There is no file ${file}.`);
   const text = readFileSync(file, "utf8");
-  const secrets: NodeJS.Dict<string> = text.trimStart().startsWith("{") ? JSON.parse(text) : parseEnv(text);
-  return secrets["API_KEY"];
+  if (!text.trimStart().startsWith("{")) return parseEnv(text)["API_KEY"];
+  try {
+    const secrets: NodeJS.Dict<string> = JSON.parse(text);
+    return secrets["API_KEY"];
+  } catch {
+    // Not the parser's own words, which quote the file.
+    throw new Error(`${file} is not valid JSON.`);
+  }
 }

@@ -77,12 +77,15 @@ npx wrangler versions deploy <version>@100% --env ${name}`);
     await setShares(environment, { [before]: 100, [target.version]: 0 });
     await test({ ...target, override: worker }).catch((failure) => {
       if (!(failure instanceof Unanswered) || failure.instead !== before) throw failure;
+      // Without API_KEY in its environment, which would win over the one in the file.
+      const file = secrets ? ` --secrets-file ${secrets.file}, with API_KEY unset` : "";
       throw new Error(`${failure.message} The version override was not honoured within ${wait / 1000} s.
-If it never is, this deploys without a test beforehand: npx wrangler deploy --env ${name}`);
+If it never is, this deploys without a test beforehand: npx wrangler deploy --env ${name}${file}`);
     });
     begin(`Version ${target.version} for all callers`);
     const now = await currentShares(environment);
     if (!now?.some(({ version_id }) => version_id === target.version)) throw new Error("Somebody else has deployed.");
+    interruption.signal.throwIfAborted();
     await setShares(environment, { [target.version]: 100 });
     await untilReady(target, limits());
   } catch (failure) {

@@ -33,6 +33,7 @@ await command("restore", async (environment, file) => {
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   const script = join(folder, "restore.sql");
   const sent = await translate(file, script);
+  if (sent.count === 0) throw new Failure(`${file} is empty.`);
   const { rows } = await openStore(environment);
   if (rows > 0) {
     const remedy = environment === "local" ? " To empty it, end the service and remove .wrangler/state." : "";

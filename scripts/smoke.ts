@@ -8,21 +8,42 @@ import { BOOKMARK_HEADER } from "../src/database.ts";
 import { DEPRECATION_HEADERS } from "../src/deprecation.ts";
 import { IDEMPOTENCY_HEADER } from "../src/idempotency.ts";
 import { parseJson, printJson } from "../src/json.ts";
-import { type Answer, ask, type Limits, type Target } from "./ask.ts";
+import { type Answer, ask, type Limits, type Target, Unanswered } from "./ask.ts";
 
 // The key and the animal belong together: with another animal, the key would be refused.
 const KEY = "smoke test";
 const NEW_PET = { name: "Smoke test", categoryId: 9223372036854775807n, status: "sold" };
 
-/** Throws with what went wrong. */
+/** Throws with what went wrong, at which request. */
 export async function smoke(target: Target, key: string, limits: Limits): Promise<void> {
+  let last = "GET /pets";
+  const onRequest = (request: string) => {
+    last = request;
+  };
+  try {
+    await performAll(target, key, limits, onRequest);
+  } catch (failure) {
+    if (failure instanceof Unanswered) throw failure;
+    limits.signal?.throwIfAborted();
+    throw new Error(`${last}: ${(failure as Error).message}`);
+  }
+}
+
+async function performAll(
+  target: Target,
+  key: string,
+  limits: Limits,
+  onRequest: (request: string) => void,
+): Promise<void> {
   let bookmark: Record<string, string> = {};
   const authorization = { Authorization: `Bearer ${key}` };
 
   /** Sends a request with the key and the newest bookmark, with which a replica has what was stored. */
   async function call(path: string, request: RequestInit = {}): Promise<Answer> {
     const headers = { ...authorization, ...bookmark, ...request.headers };
+    onRequest(`${request.method ?? "GET"} ${path}`);
     const answer = await ask(target, path, { ...request, headers }, limits);
+    if (answer.status === 401) throw new Error("the key is none of the environment's keys (401).");
     const newest = answer.headers.get(BOOKMARK_HEADER);
     if (newest) bookmark = { [BOOKMARK_HEADER]: newest };
     return answer;
@@ -97,7 +118,8 @@ if (import.meta.main) {
     process.exit(2);
   }
   try {
-    await smoke({ base: base.replace(/\/+$/, "") }, API_KEY, { until: Date.now() + 30_000 });
+    const key = API_KEY.split(",").at(-1)?.trim() ?? "";
+    await smoke({ base: base.replace(/\/+$/, "") }, key, { until: Date.now() + 30_000 });
   } catch (failure) {
     console.error(`The smoke test failed: ${(failure as Error).message}`);
     process.exitCode = 1;

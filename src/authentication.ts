@@ -49,7 +49,8 @@ function keysOf(secret: string | undefined, request: Request): Uint8Array[] {
   return known.keys;
 }
 
-const isKey = (text: string): boolean => text.length <= LONGEST && TOKEN.test(text);
+/** Whether a text can be a key at all. */
+export const isKey = (text: string): boolean => text.length <= LONGEST && TOKEN.test(text);
 
 const encoder = new TextEncoder();
 

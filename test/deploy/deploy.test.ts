@@ -16,16 +16,20 @@ const statusWith = async (key: string) =>
   (await fetch(`${base}/pets`, { headers: { Authorization: `Bearer ${key}` } })).status;
 
 operator.write("none.env", "OTHER=one\n");
+operator.write("wrong.env", "API_KEY=one,two three\n");
+operator.write("broken.json", '{"API_KEY": secret}');
 
 it.each([
-  ["without a key", [], {}, "There is no key in API_KEY."],
+  ["without a key", [], {}, "There is no API_KEY."],
   ["with no such file", ["--secrets-file", "nowhere.env"], {}, "There is no file nowhere.env."],
+  ["without a key in the file", ["--secrets-file", "none.env"], { API_KEY: "k" }, "There is no API_KEY in none.env."],
   [
-    "without a key in the file",
-    ["--secrets-file", "none.env"],
-    { API_KEY: "k" },
-    "There is no key in API_KEY in none.env.",
+    "with what can be no key",
+    ["--secrets-file", "wrong.env"],
+    {},
+    "Of API_KEY in wrong.env, entry 2 can be no key (letters, digits and -._~+/).",
   ],
+  ["with JSON that is none", ["--secrets-file", "broken.json"], {}, "broken.json is not valid JSON."],
   ["with an unknown flag", ["--secret-file", "s.env"], { API_KEY: "k" }, "Unknown option '--secret-file'"],
   ["with an address that is none", [], { API_KEY: "k", SMOKE_URL: "nowhere" }, "SMOKE_URL must be a URL."],
 ])("says how it is called, %s", async (_, flags, env, message) => {

@@ -26,8 +26,8 @@ it("passes against the service, and adds one animal, ever", async () => {
 });
 
 it.each([
-  ["a wrong key", "/v1", "wrong", "201 was expected, and 401 answered"],
-  ["no service", "/v2", "local-key", "401 was expected, and 404 answered"],
+  ["a wrong key", "/v1", "wrong", "POST /pets: the key is none of the environment's keys (401)."],
+  ["no service", "/v2", "local-key", "GET /pets: 401 was expected, and 404 answered"],
 ])("fails with %s, and says why", (_, path, key, message) => {
   const { status, output } = smoke([inject("origin") + path], key);
   expect(output).toContain(`The smoke test failed: ${message}`);
