@@ -14,6 +14,8 @@ export interface Line {
 // A line has some more than the body of a request: an id, a key, what is the default.
 const LINE_BYTES = BODY_LIMIT + 1024;
 
+const PROPERTIES = TABLES.flatMap(({ columns }) => Object.keys(columns));
+
 /** What is wrong with a line, in words that follow "line 7: ". */
 export class Fault extends Error {}
 
@@ -68,7 +70,7 @@ export function insertSql({ name, columns }: Table, texts: string[]): string {
 
 function parse(text: string): unknown {
   try {
-    return parseJson(text);
+    return parseJson(text, PROPERTIES);
   } catch {
     throw new Fault("is not valid JSON");
   }

@@ -103,7 +103,7 @@ function done(what: string): void {
 
 function bodyOf({ status, text }: Answer, expected: number): unknown {
   if (status !== expected) throw new Error(`${expected} was expected, and ${status} answered: ${text}`);
-  return parseJson(text);
+  return parseJson(text, ["id", ...Object.keys(NEW_PET)]);
 }
 
 function refused(answer: Answer, status: number, code: string): void {

@@ -68,7 +68,7 @@ export async function* readStore(environment: Environment, extent: Extent): Asyn
       const last = lines.at(-1);
       if (last === undefined) break;
       yield lines;
-      const { id } = parseJson(last) as { id: bigint };
+      const { id } = parseJson(last, ["id"]) as { id: bigint };
       next = id + 1n;
     }
   }

@@ -29,11 +29,12 @@ export async function readJsonText(request: Request): Promise<string> {
   return decode(await readBytes(request));
 }
 
-/** A schema of a text that is JSON of `schema`; integers of its outermost object are bigints. */
-export function jsonTextOf<Schema extends z.ZodMiniType>(schema: Schema) {
+/** A schema of a text that is JSON of `schema`; integers are bigints. */
+export function jsonTextOf<Shape extends z.core.$ZodShape>(schema: z.ZodMiniObject<Shape>) {
+  const named = Object.keys(schema.shape);
   const parsed = z.transform((text: string, { issues }): unknown => {
     try {
-      return parseJson(text);
+      return parseJson(text, named);
     } catch {
       issues.push({ code: "custom", message: "The body is not valid JSON; it must be one JSON object", input: text });
       return z.NEVER;

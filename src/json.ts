@@ -2,16 +2,15 @@
 // its source text and becomes a bigint. Pets are printed by SQLite, from the stored value.
 
 /**
- * Parses JSON. In the outermost object every integer is a bigint, however it is written: `1.0` and `1e2` are integers,
- * `1.5` is a number. What is nested deeper is parsed as usual: a reviver would visit each value of it, which takes twenty
- * times as long and recurses. Throws a SyntaxError.
+ * Parses JSON. Where it is an object, those of its members that are `named` and integers are bigints, however they are
+ * written: `1.0` and `1e2` are integers, `1.5` is a number. All else is parsed as usual: a reviver would visit every value,
+ * which takes twenty times as long and recurses. Throws a SyntaxError.
  */
-export function parseJson(text: string): unknown {
+export function parseJson(text: string, named: string[]): unknown {
   const value: unknown = JSON.parse(text);
   if (!isObject(value)) return value;
-  // Of a name that is there twice, the last one counts, as it does for JSON.parse. Nothing is collected by name: names can be
-  // chosen so that a Map takes ten times as long.
-  for (const [name, source] of outermostNumbers(text)) {
+  // Of a name that is there twice, the last one counts, as it does for JSON.parse.
+  for (const [name, source] of outermostNumbers(text, named)) {
     const isNumber = typeof value[name] === "number" || typeof value[name] === "bigint";
     if (isNumber) value[name] = integer(source) ?? Number(source);
   }
@@ -21,17 +20,30 @@ export function parseJson(text: string): unknown {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-// A string, with the number whose name it is, if any; or a bracket.
-const TOKEN = /("[^"\\]*(?:\\.[^"\\]*)*")(?:\s*:\s*(-?\d[\d.eE+-]*))?|[[\]{}]/g;
+// A string, with the number whose name it is, if any; or all from a bracket to the next string.
+const TOKEN = /("[^"\\]*(?:\\.[^"\\]*)*")(?:\s*:\s*(-?\d[\d.eE+-]*))?|[[\]{}][^"]*/g;
 
-/** The numbers that are members of the outermost object, as they are written in a text that is valid JSON. */
-function* outermostNumbers(text: string): Generator<[name: string, source: string]> {
+/** The numbers that are members of the outermost object and named, as they are written in a text that is valid JSON. */
+function* outermostNumbers(text: string, named: string[]): Generator<[name: string, source: string]> {
   let depth = 0;
   for (const [token, string, number] of text.matchAll(TOKEN)) {
-    if (token === "{" || token === "[") depth++;
-    else if (token === "}" || token === "]") depth--;
-    else if (depth === 1 && string && number) yield [JSON.parse(string), number];
+    if (!string) depth += levelsOf(token);
+    else if (depth === 1 && number) {
+      const name = string.includes("\\") ? JSON.parse(string) : string.slice(1, -1);
+      // Compared one by one: names can be chosen so that looking each up in an object or a Map takes ten times as long.
+      if (named.includes(name)) yield [name, number];
+    }
   }
+}
+
+/** How many levels deeper the end of a text without strings is than its beginning. */
+function levelsOf(text: string): number {
+  let levels = 0;
+  for (const character of text) {
+    if (character === "{" || character === "[") levels++;
+    else if (character === "}" || character === "]") levels--;
+  }
+  return levels;
 }
 
 // Beyond it nothing is an int64, and 1e999999999 must not become a billion digits.
