@@ -20,9 +20,9 @@ const PRINTED: Record<string, RegExp> = {
   "First call": /id\W+\d+\W+name\W+Rex\W+categoryId\W+7\W+status\W+available/,
   Keys: /401[\s\S]+Bearer realm="animal-store", error="invalid_token"/,
   Paging: /On the first page[\s\S]+On a later page/,
-  "Sending again safely": /first 201 (\S+)\s+second 201 \1\s|(\{"id":\d+,.*\})\2/,
+  "Sending again safely (Idempotency-Key)": /first 201 (\S+)\s+second 201 \1\s|(\{"id":\d+,.*\})\2/,
   "Large integers": /Max\W+categoryId\W+9223372036854775807(?!\d)/,
-  "Reading your own writes": /status\W+pending/,
+  "Reading your own writes (x-d1-bookmark)": /status\W+pending/,
   Errors: /bad_request[\s\S]+name must be .*categoryId is required .*status must be one of available, pending, sold/,
   "The end of getPet": /Sunset: Thu, 05 Dec 2030 00:00:00 GMT[\s\S]+id\W+1\W/,
 };
