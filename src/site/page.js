@@ -3,7 +3,7 @@
 
 import { createApiReference } from "/scalar/standalone.esm.js";
 
-const LOCAL_HOSTS = ["localhost", "127.0.0.1", "[::1]"];
+const IS_LOCAL = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
 const LOCAL_KEY = "local-key";
 
 /** The description as the page shows it; what is published is untouched. */
@@ -13,15 +13,17 @@ async function loadDescription() {
   const description = JSON.parse(await response.text(), (key, value) =>
     ["minimum", "maximum"].includes(key) && !Number.isSafeInteger(value) ? undefined : value,
   );
-  // Scalar would send every parameter that it knows a value for.
+  // Scalar would send every parameter that it knows a value for. Beside an empty example it knows none.
   for (const { parameters } of Object.values(description.paths).flatMap(Object.values)) {
     for (const parameter of parameters.filter(({ required }) => !required)) {
       const { $ref = "", ...schema } = parameter.schema;
-      const values = description.components.schemas[$ref.split("/").at(-1)] ?? schema;
-      const value = values.default ?? values.enum?.[0];
-      if (value !== undefined) parameter.examples = { default: { value, "x-disabled": true } };
+      const { default: value, enum: values } = description.components.schemas[$ref.split("/").at(-1)] ?? schema;
+      if (value !== undefined || values) parameter.examples = { default: { value: "" } };
     }
   }
+  const { info } = description;
+  info.description = info.description.replaceAll("http://localhost:8787", location.origin);
+  if (!IS_LOCAL) info.description = info.description.replace(`=${LOCAL_KEY}`, "='<your key>'");
   return description;
 }
 
@@ -33,17 +35,28 @@ function completeAccess() {
   for (const code of document.querySelectorAll("pre > code:not([tabindex])")) code.tabIndex = 0;
   for (const button of document.querySelectorAll("button[role=none]")) button.removeAttribute("role");
   for (const field of document.querySelectorAll("[role=combobox]:not([aria-expanded])")) field.ariaExpanded = "false";
+  // A title names them only while they show no value.
+  for (const menu of document.querySelectorAll("td [aria-haspopup=menu]")) menu.title = "Value";
 }
 
+/** Brings the response into view: on a narrow screen it is below the request. */
+function showResponse({ target }) {
+  if (!target.closest("[data-addressbar-action=send]")) return;
+  document.querySelector(".scalar-client section[aria-label=Response]").scrollIntoView();
+}
+
+document.addEventListener("click", showResponse);
 new MutationObserver(completeAccess).observe(document.body, { childList: true, subtree: true });
 
 createApiReference("#reference", {
   content: await loadDescription(),
   documentDownloadType: "none",
-  authentication: LOCAL_HOSTS.includes(location.hostname)
+  authentication: IS_LOCAL
     ? { preferredSecurityScheme: "apiKey", securitySchemes: { apiKey: { token: LOCAL_KEY } } }
     : {},
   withDefaultFonts: false,
+  orderSchemaPropertiesBy: "preserve",
+  orderRequiredPropertiesFirst: false,
   telemetry: false,
   agent: { disabled: true },
   mcp: { disabled: true },
