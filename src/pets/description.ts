@@ -104,7 +104,6 @@ export const petPaths = {
           in: "path",
           required: true,
           description: "The identifier of the animal.",
-          example: 1,
           schema: { type: "integer", format: "int64", ...INT64 },
           example: REX.id,
         },
