@@ -72,7 +72,7 @@ async function answers(origin: string): Promise<boolean> {
   );
 }
 
-export async function freePort(): Promise<number> {
+async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((done) => server.listen(0, done));
   const address = server.address();
