@@ -1,7 +1,7 @@
 // Runs the project's own Wrangler. A command that has begun is let finish, even when the operator presses Ctrl-C: what
 // one that was cut off has done, nobody knows. What is done whole or not at all may be cut off.
 
-import { spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -65,11 +65,7 @@ export async function wrangler(
       detached: true,
       windowsHide: true,
     });
-    const end = () => {
-      if (child.pid === undefined) return;
-      if (WINDOWS) spawnSync("taskkill", ["/pid", String(child.pid), "/t", "/f"]);
-      else process.kill(-child.pid, "SIGKILL");
-    };
+    const end = () => killTree(child, "SIGKILL");
     if (cutOff) process.once("exit", end);
     let output = "";
     let errors = "";
@@ -98,4 +94,11 @@ export async function wrangler(
     remove();
     process.off("exit", remove);
   }
+}
+
+/** Ends a detached process and everything it started. Windows has no process groups: there the whole tree ends at once. */
+export function killTree({ pid }: ChildProcess, signal: "SIGTERM" | "SIGKILL"): void {
+  if (pid === undefined) return;
+  if (WINDOWS) spawnSync("taskkill", ["/pid", String(pid), "/t", "/f"]);
+  else process.kill(-pid, signal);
 }

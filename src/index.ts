@@ -3,12 +3,12 @@
 
 import type { RouteEntry } from "itty-router";
 import { Router } from "itty-router/Router";
-import { authenticate } from "./authentication.ts";
-import { deprecated } from "./deprecation.ts";
-import { renderError } from "./errors.ts";
+import { authenticate } from "./http/authentication.ts";
+import { deprecated } from "./pets/deprecation.ts";
+import { renderError } from "./http/errors.ts";
 import { createPet, getPet, listPets } from "./pets/operations.ts";
-import { VERSION_HEADER, withHeaders } from "./responses.ts";
-import { type ApiRequest, preflight, refuseTrailingSlash, toApiRequest, unrouted } from "./routing.ts";
+import { VERSION_HEADER, withHeaders } from "./http/responses.ts";
+import { type ApiRequest, preflight, refuseTrailingSlash, toApiRequest, unrouted } from "./http/routing.ts";
 
 const router = Router<ApiRequest, [Env]>();
 

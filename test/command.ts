@@ -1,10 +1,11 @@
 // The commands that tests and measurements run. All that a command has started ends with it, and nothing outlives this
 // process: elsewhere by a process group, on Windows, which has none, by its tree of processes.
 
-import { type ChildProcess, type ChildProcessByStdio, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
+import { killTree } from "../scripts/wrangler.ts";
 
 type Command = ChildProcessByStdio<null, Readable, Readable>;
 
@@ -23,7 +24,7 @@ export function launch(command: string, args: string[], folder: string, env: Nod
     detached: !WINDOWS,
     stdio: ["ignore", "pipe", "pipe"],
   });
-  const end = () => kill(child, "SIGKILL");
+  const end = () => killTree(child, "SIGKILL");
   process.once("exit", end);
   child.once("exit", () => process.off("exit", end));
   return child;
@@ -33,14 +34,8 @@ export function launch(command: string, args: string[], folder: string, env: Nod
 export async function end(child: ChildProcess, signal: "SIGTERM" | "SIGKILL" = "SIGTERM"): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, "exit");
-  kill(child, signal);
+  killTree(child, signal);
   await ended;
-}
-
-function kill({ pid }: ChildProcess, signal: NodeJS.Signals): void {
-  if (pid === undefined) return;
-  if (WINDOWS) spawnSync("taskkill", ["/pid", String(pid), "/t", "/f"]);
-  else process.kill(-pid, signal);
 }
 
 /** What the command prints. Throws with it when the command fails. */

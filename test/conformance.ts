@@ -2,8 +2,8 @@
 // test sees goes through here, so that the two cannot drift apart.
 
 import { type Schema, Validator } from "@cfworker/json-schema";
-import { description } from "../src/description.ts";
-import { printJson } from "../src/json.ts";
+import { description } from "../src/openapi/document.ts";
+import { printJson } from "../src/values/json.ts";
 
 interface DescribedHeader {
   required: boolean;

@@ -1,17 +1,17 @@
 // The interface's operations, by its own names: each parses, stores and responds.
 
 import * as z from "zod/mini";
-import { jsonTextOf, readJsonText } from "../body.ts";
-import { idOf } from "../columns.ts";
-import { bookmarkOf, openSession } from "../database.ts";
-import { ApiError } from "../errors.ts";
-import { IDEMPOTENCY_HEADER, IdempotencyKey, storeOnce } from "../idempotency.ts";
-import { parseInt64 } from "../int64.ts";
-import { toPage } from "../paging.ts";
-import { parseQuery } from "../query.ts";
-import { json } from "../responses.ts";
-import type { ApiRequest } from "../routing.ts";
-import { validate } from "../validation.ts";
+import { jsonTextOf, readJsonText } from "../http/body.ts";
+import { idOf } from "../d1/columns.ts";
+import { bookmarkOf, openSession } from "../d1/database.ts";
+import { ApiError } from "../http/errors.ts";
+import { IDEMPOTENCY_HEADER, IdempotencyKey, storeOnce } from "../http/idempotency.ts";
+import { parseInt64 } from "../values/int64.ts";
+import { toPage } from "../http/paging.ts";
+import { parseQuery } from "../http/query.ts";
+import { json } from "../http/responses.ts";
+import type { ApiRequest } from "../http/routing.ts";
+import { validate } from "../http/validation.ts";
 import { NewPet, PetQuery } from "./pet.ts";
 import { insertPet, selectPet, selectPets } from "./store.ts";
 

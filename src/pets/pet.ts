@@ -1,11 +1,11 @@
 // What a pet is, and what may be asked for: the one source of types, validation and description.
 
 import * as z from "zod/mini";
-import { Int64 } from "../int64.ts";
-import { Name } from "../name.ts";
-import { after, limit } from "../paging.ts";
-import { once, querySchema } from "../query.ts";
-import { must } from "../validation.ts";
+import { Int64 } from "../values/int64.ts";
+import { Name } from "../values/name.ts";
+import { after, limit } from "../http/paging.ts";
+import { once, querySchema } from "../http/query.ts";
+import { must } from "../http/validation.ts";
 
 const STATUSES = ["available", "pending", "sold"] as const;
 

@@ -1,9 +1,9 @@
 // How pets are kept: the only SQL about them, one statement and so one round trip for each function.
 
-import { type Columns, insertSql, jsonOf, type StoredJson, valuesOf } from "../columns.ts";
-import { rowsOf } from "../database.ts";
-import { insertOnce, type Stored } from "../idempotency.ts";
-import { startOf } from "../paging.ts";
+import { type Columns, insertSql, jsonOf, type StoredJson, valuesOf } from "../d1/columns.ts";
+import { rowsOf } from "../d1/database.ts";
+import { insertOnce, type Stored } from "../http/idempotency.ts";
+import { startOf } from "../http/paging.ts";
 import type { NewPet, Pet, PetQuery } from "./pet.ts";
 
 /** All that is said of the columns of a pet: its JSON, its INSERT and the comparison under a key are made of these. */

@@ -32,7 +32,7 @@ type Command = "backup" | "restore";
 
 /** Runs the command; it exits with `status`. */
 function run(command: Command, folder: string, args: string[]) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [`scripts/${command}.ts`, ...args], {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [`scripts/backup/${command}.ts`, ...args], {
     cwd: folder,
     encoding: "utf8",
   });
@@ -154,7 +154,7 @@ describe("backup", () => {
     // More than one page.
     const lines = Array.from({ length: 80 }, (_, id) => `{"id":${id},"name":"${name}","categoryId":1,"status":"sold"}`);
     expect(restore(folder, text(lines))).toMatchObject({ status: 0 });
-    const child = launch(process.execPath, ["scripts/backup.ts", "local", "saved.jsonl"], folder);
+    const child = launch(process.execPath, ["scripts/backup/backup.ts", "local", "saved.jsonl"], folder);
     const partial = join(folder, "saved.jsonl.partial");
     while (child.exitCode === null && !(existsSync(partial) && readFileSync(partial).length > 0)) await pause();
     await end(child);
@@ -183,7 +183,7 @@ describe("backup", () => {
       join(folder, "migrations/9999_more.sql"),
       "CREATE TABLE toys (id INTEGER PRIMARY KEY, name TEXT NOT NULL, color TEXT) STRICT;",
     );
-    const tables = join(folder, "scripts/tables.ts");
+    const tables = join(folder, "scripts/backup/tables.ts");
     const entry = `table(
       "toys",
       { id: "id", name: "name", color: { optional: "color" } },
@@ -307,7 +307,7 @@ describe("restore", () => {
   it("stores nothing when it is ended in the middle", async () => {
     const folder = copy();
     trigger(folder, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n");
-    const child = launch(process.execPath, ["scripts/restore.ts", "local", SAMPLE], folder);
+    const child = launch(process.execPath, ["scripts/backup/restore.ts", "local", SAMPLE], folder);
     while (child.exitCode === null && !isWriting(folder)) await pause();
     expect(child.exitCode).toBe(null);
     await end(child);
@@ -331,7 +331,8 @@ describe("between the databases of an account", () => {
   it("backup and restore are exact, and say what is missing", async () => {
     await using cloudflare = await startCloudflare();
     const folder = copy();
-    const command = (name: Command, ...args: string[]) => runAside(cloudflare, folder, `scripts/${name}.ts`, args);
+    const command = (name: Command, ...args: string[]) =>
+      runAside(cloudflare, folder, `scripts/backup/${name}.ts`, args);
     const wrangler = (...args: string[]) => runAside(cloudflare, folder, "node_modules/wrangler/bin/wrangler.js", args);
 
     writeFileSync(join(folder, "extremes.jsonl"), text(EXTREMES));

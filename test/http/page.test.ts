@@ -5,8 +5,8 @@ import { createRequire } from "node:module";
 import { gzipSync } from "node:zlib";
 import { type Browser, chromium, type Locator, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { description } from "../../src/description.ts";
-import { petPaths } from "../../src/pets/description.ts";
+import { description } from "../../src/openapi/document.ts";
+import { petPaths } from "../../src/openapi/pets.ts";
 import { type DescribedOperation, operations } from "../conformance.ts";
 import { findChromium } from "./chromium.ts";
 

@@ -4,8 +4,8 @@
 
 import fc, { type Arbitrary } from "fast-check";
 import { afterAll, expect, inject, it } from "vitest";
-import { description } from "../../src/description.ts";
-import { printJson } from "../../src/json.ts";
+import { description } from "../../src/openapi/document.ts";
+import { printJson } from "../../src/values/json.ts";
 import type { Answer } from "../conformance.ts";
 import { KEY } from "./dev-server.ts";
 import { brokenObject, invalidText, mapValues, only, type Schema, text, valid, validText } from "./generators.ts";

@@ -2,8 +2,8 @@
 
 import { readFileSync } from "node:fs";
 import { describe, expect, inject, it } from "vitest";
-import { description } from "../../src/description.ts";
-import { printJson } from "../../src/json.ts";
+import { description } from "../../src/openapi/document.ts";
+import { printJson } from "../../src/values/json.ts";
 import { operations } from "../conformance.ts";
 import { KEY } from "./dev-server.ts";
 import { send } from "./send.ts";

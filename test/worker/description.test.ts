@@ -4,7 +4,7 @@
 import type { Schema } from "@cfworker/json-schema";
 import { describe, expect, it } from "vitest";
 import service from "../../src/index.ts";
-import { ALLOWED_HEADERS, EXPOSED_HEADERS } from "../../src/responses.ts";
+import { ALLOWED_HEADERS, EXPOSED_HEADERS } from "../../src/http/responses.ts";
 import { componentOf, type DescribedResponse, describedHeaders, operations } from "../conformance.ts";
 
 describe("the description", () => {

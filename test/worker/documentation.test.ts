@@ -5,11 +5,11 @@ import { describe, expect, it } from "vitest";
 import contributing from "../../docs/CONTRIBUTING.md?raw";
 import operating from "../../docs/OPERATIONS.md?raw";
 import readme from "../../README.md?raw";
-import { STATUS } from "../../src/errors.ts";
+import { STATUS } from "../../src/http/errors.ts";
 import { componentOf, operations } from "../conformance.ts";
 
 const sources = Object.keys(
-  import.meta.glob(["../../src/**/*.ts", "../../scripts/*.ts", "!**/worker-configuration.d.ts"]),
+  import.meta.glob(["../../src/**/*.ts", "../../scripts/**/*.ts", "!**/worker-configuration.d.ts"]),
 ).map((path) => path.replace("../../", ""));
 
 const tests: Record<string, string> = import.meta.glob("./*.test.ts", {

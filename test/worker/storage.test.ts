@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { TABLES } from "../../scripts/tables.ts";
-import { nameOf } from "../../src/columns.ts";
+import { TABLES } from "../../scripts/backup/tables.ts";
+import { nameOf } from "../../src/d1/columns.ts";
 import { operations } from "../conformance.ts";
 import { intercepted, type Query } from "./binding.ts";
 import { call, createPet, insertPet, OPERATIONS, requestTo } from "./service.ts";

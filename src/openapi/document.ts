@@ -1,8 +1,8 @@
 // The service's own description: made from the schemas that validate and the constants that answer. It is built ahead
-// (scripts/build.ts); the Worker neither holds nor makes it.
+// (scripts/build/build.ts); the Worker neither holds nor makes it.
 
 import { componentSchemas, describePaths, errorComponents } from "./openapi.ts";
-import { petComponents, petPaths, petTag } from "./pets/description.ts";
+import { petComponents, petPaths, petTag } from "./pets.ts";
 
 export const description = {
   openapi: "3.1.0",

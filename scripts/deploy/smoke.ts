@@ -3,12 +3,12 @@
 // the Idempotency-Key is always the same.
 
 import assert from "node:assert/strict";
-import { CHALLENGE } from "../src/authentication.ts";
-import { BOOKMARK_HEADER } from "../src/database.ts";
-import { DEPRECATION_HEADERS } from "../src/deprecation.ts";
-import { IDEMPOTENCY_HEADER } from "../src/idempotency.ts";
-import { parseJson, printJson } from "../src/json.ts";
-import { type Answer, ask, type Limits, type Target, Unanswered } from "./ask.ts";
+import { CHALLENGE } from "../../src/http/authentication.ts";
+import { BOOKMARK_HEADER } from "../../src/d1/database.ts";
+import { DEPRECATION_HEADERS } from "../../src/pets/deprecation.ts";
+import { IDEMPOTENCY_HEADER } from "../../src/http/idempotency.ts";
+import { parseJson, printJson } from "../../src/values/json.ts";
+import { type Answer, ask, type Limits, type Target, Unanswered } from "./poll.ts";
 
 // The key and the animal belong together: with another animal, the key would be refused.
 const KEY = "smoke test";

@@ -1,12 +1,12 @@
 // How backup and restore reach an environment's database: by `wrangler d1 execute`, one way for the local store and for
 // those of the account. Rows come as JSON text that SQLite prints, because Wrangler rounds integers beyond 2^53.
 
-import { nameOf } from "../src/columns.ts";
-import { parseJson } from "../src/json.ts";
+import { nameOf } from "../../src/d1/columns.ts";
+import { parseJson } from "../../src/values/json.ts";
 import { lineSql } from "./lines.ts";
-import { applyMigrations } from "./local-service.ts";
+import { applyLocalMigrations } from "../migrations.ts";
 import { TABLES, type Table } from "./tables.ts";
-import { wrangler } from "./wrangler.ts";
+import { wrangler } from "../wrangler.ts";
 
 /** Why a command ends without having done its work, in words for who called it. */
 export class Failure extends Error {}
@@ -28,7 +28,7 @@ export type Extent = Map<Table, bigint>;
 /** What the store holds. Throws where it has a table or a column that no backup covers, or lacks one. */
 export async function openStore(environment: Environment): Promise<{ rows: number; extent: Extent }> {
   // A fresh clone has no local store yet. Those of the account are brought up to date by a deployment.
-  if (environment === "local") applyMigrations();
+  if (environment === "local") await applyLocalMigrations();
   const [columns = [], ...tables] = await query(
     environment,
     `SELECT tables.name || '.' || columns.name AS name FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns
@@ -42,7 +42,7 @@ export async function openStore(environment: Environment): Promise<{ rows: numbe
   const forgotten = columns.map(({ name }) => String(name)).filter((name) => !covered.has(name));
   if (forgotten.length > 0) {
     throw new Failure(
-      `No backup covers ${forgotten.join(", ")}: add it to scripts/tables.ts, or use the version that has it.`,
+      `No backup covers ${forgotten.join(", ")}: add it to scripts/backup/tables.ts, or use the version that has it.`,
     );
   }
   const extent: Extent = new Map();

@@ -2,7 +2,7 @@
 
 import { clearLine, cursorTo } from "node:readline";
 import { ENVIRONMENTS, type Environment, Failure } from "./store.ts";
-import { WranglerFailed } from "./wrangler.ts";
+import { WranglerFailed } from "../wrangler.ts";
 
 /**
  * Runs `npm run <name> -- <environment> <file>`; `work` gives the line to end with. Exits with 2 where it is called

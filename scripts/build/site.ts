@@ -5,10 +5,10 @@
 import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { description } from "../src/description.ts";
-import { printJson } from "../src/json.ts";
+import { description } from "../../src/openapi/document.ts";
+import { printJson } from "../../src/values/json.ts";
 
-const SOURCES = join(import.meta.dirname, "../src/site");
+const SOURCES = join(import.meta.dirname, "../../src/site");
 const SCALAR = join(dirname(fileURLToPath(import.meta.resolve("@scalar/api-reference"))), "browser");
 const SCALAR_MAIN = "standalone.esm.js";
 

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { command, progress } from "./command.ts";
 import { insertSql, type Line, parseLine, printLine, sqlText } from "./lines.ts";
-import { readStock } from "./stock.ts";
+import { readStock } from "./input.ts";
 import { type Extent, execute, Failure, openStore, readStore } from "./store.ts";
 import { TABLES, type Table } from "./tables.ts";
 

@@ -1,9 +1,9 @@
 // What the description says of pets: their schemas in words, and their operations with an example of every response.
 
 import * as z from "zod/mini";
-import { BODY_LIMIT } from "../body.ts";
-import { DEPRECATION_HEADERS, REMOVAL } from "../deprecation.ts";
-import { INT64 } from "../int64.ts";
+import { BODY_LIMIT } from "../http/body.ts";
+import { DEPRECATION_HEADERS, REMOVAL } from "../pets/deprecation.ts";
+import { INT64 } from "../values/int64.ts";
 import {
   body,
   bookmark,
@@ -16,8 +16,8 @@ import {
   pageResponses,
   queryParameters,
   refusal,
-} from "../openapi.ts";
-import { NewPet, Pet, PetQuery, PetStatus } from "./pet.ts";
+} from "./openapi.ts";
+import { NewPet, Pet, PetQuery, PetStatus } from "../pets/pet.ts";
 
 // They have every property, and differ in each: tests store them and tell them apart.
 const REX = { id: 1n, name: "Rex", categoryId: 7n, status: "available" } satisfies Required<Pet>;

@@ -4,11 +4,11 @@
 
 import { spawnSync } from "node:child_process";
 import { constants } from "node:os";
-import { Unanswered, untilReady, type VersionTarget } from "./ask.ts";
-import { readArguments } from "./deploy-arguments.ts";
-import { currentShares, type Share, setShares, whatServes } from "./shares.ts";
+import { Unanswered, untilReady, type VersionTarget } from "./poll.ts";
+import { readArguments } from "./arguments.ts";
+import { currentShares, type Share, setShares, whatServes } from "./traffic.ts";
 import { smoke } from "./smoke.ts";
-import { type Finished, WranglerFailed, wrangler } from "./wrangler.ts";
+import { type Finished, WranglerFailed, wrangler } from "../wrangler.ts";
 
 const { environment, secrets, key, place, wait, smokeUrl } = readArguments();
 const { name, worker, database, domain } = environment;

@@ -1,10 +1,10 @@
 // What a backup covers: the tables of the store, and what a line of each holds.
 
 import * as z from "zod/mini";
-import type { AnyColumns } from "../src/columns.ts";
-import { NewPet, Pet } from "../src/pets/pet.ts";
-import { PET_COLUMNS } from "../src/pets/store.ts";
-import { must } from "../src/validation.ts";
+import type { AnyColumns } from "../../src/d1/columns.ts";
+import { NewPet, Pet } from "../../src/pets/pet.ts";
+import { PET_COLUMNS } from "../../src/pets/store.ts";
+import { must } from "../../src/http/validation.ts";
 
 // As the tables check it: the quotes that a caller may put around a key are no part of it.
 const beKey = must("a string of 1 to 255 printable ASCII characters");

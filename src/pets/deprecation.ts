@@ -1,9 +1,9 @@
 // getPet's way out: announced by headers until its last day (RFC 9745, RFC 8594), gone from that instant on. The clock
 // decides, so the promise is kept without a deployment.
 
-import { ApiError, renderError } from "./errors.ts";
-import { withHeaders } from "./responses.ts";
-import type { Handler } from "./routing.ts";
+import { ApiError, renderError } from "../http/errors.ts";
+import { withHeaders } from "../http/responses.ts";
+import type { Handler } from "../http/routing.ts";
 
 /** The day of the removal, which begins at midnight UTC. */
 export const REMOVAL = "5 December 2030";

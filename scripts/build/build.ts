@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { prepareLocalService } from "./local-service.ts";
 import { buildSite } from "./site.ts";
 
-buildSite(join(import.meta.dirname, "../dist/site"));
+buildSite(join(import.meta.dirname, "../../dist/site"));
 
 // Wrangler says for which of its commands it builds.
-if (process.env["WRANGLER_COMMAND"] === "dev") prepareLocalService();
+if (process.env["WRANGLER_COMMAND"] === "dev") await prepareLocalService();

@@ -3,8 +3,8 @@
 // statement both tries the key and stores the row.
 
 import * as z from "zod/mini";
-import type { StoredJson } from "./columns.ts";
-import { bookmarkOf, retryTransient, rowsOf } from "./database.ts";
+import type { StoredJson } from "../d1/columns.ts";
+import { bookmarkOf, retryTransient, rowsOf } from "../d1/database.ts";
 import { ApiError } from "./errors.ts";
 
 export const IDEMPOTENCY_HEADER = "Idempotency-Key";

@@ -2,8 +2,8 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { parseArgs, parseEnv } from "node:util";
-import { isKey } from "../src/authentication.ts";
-import { type Environment, readEnvironment } from "./environment.ts";
+import { isKey } from "../../src/http/authentication.ts";
+import { type Environment, readEnvironment } from "../environment.ts";
 
 const USAGE = `usage: API_KEY=<key> npm run deploy:<environment> [-- --wait <seconds>]
    or: npm run deploy:<environment> -- --secrets-file <file with API_KEY=<key>[,<key>…]> [--wait <seconds>]

@@ -1,7 +1,7 @@
 // Which versions of a Worker the callers meet: its current deployment, in which each version has a share of them.
 
-import type { Environment } from "./environment.ts";
-import { WranglerFailed, wrangler } from "./wrangler.ts";
+import type { Environment } from "../environment.ts";
+import { WranglerFailed, wrangler } from "../wrangler.ts";
 
 export interface Share {
   version_id: string;

@@ -2,8 +2,8 @@
 // deployment an address is served by the version before, or by none, on each of Cloudflare's machines for itself.
 
 import { setTimeout as wait } from "node:timers/promises";
-import { CHALLENGE } from "../src/authentication.ts";
-import { VERSION_HEADER } from "../src/responses.ts";
+import { CHALLENGE } from "../../src/http/authentication.ts";
+import { VERSION_HEADER } from "../../src/http/responses.ts";
 
 export interface Target {
   /** The base URL, which ends in /v1. */

@@ -2,7 +2,7 @@
 // that is nearest, but never from before its bookmark, so that a caller who echoes bookmarks reads its own writes anywhere.
 // https://developers.cloudflare.com/d1/best-practices/read-replication/
 
-import { ApiError } from "./errors.ts";
+import { ApiError } from "../http/errors.ts";
 
 export const BOOKMARK_HEADER = "x-d1-bookmark";
 

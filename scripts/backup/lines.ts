@@ -1,9 +1,9 @@
 // The form of a backup: a line for each row, which is a JSON object of the row's properties, with its Idempotency-Key if it
 // has one. A line of another table than pets begins with the table's name: {"table":"…","id":…}.
 
-import { BODY_LIMIT } from "../src/body.ts";
-import { jsonOf, nameOf } from "../src/columns.ts";
-import { parseJson, printJson } from "../src/json.ts";
+import { BODY_LIMIT } from "../../src/http/body.ts";
+import { jsonOf, nameOf } from "../../src/d1/columns.ts";
+import { parseJson, printJson } from "../../src/values/json.ts";
 import { TABLES, type Table } from "./tables.ts";
 
 export interface Line {

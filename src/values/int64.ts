@@ -1,7 +1,7 @@
 // The interface's int64: a bigint here, and nowhere a number, which is exact only to 2^53.
 
 import * as z from "zod/mini";
-import { must } from "./validation.ts";
+import { must } from "../http/validation.ts";
 
 export const INT64 = { minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n };
 

@@ -3,7 +3,7 @@
 
 import * as z from "zod/mini";
 import { ApiError } from "./errors.ts";
-import { parseJson } from "./json.ts";
+import { parseJson } from "../values/json.ts";
 
 /** In bytes. */
 export const BODY_LIMIT = 64 * 1024;

@@ -2,8 +2,8 @@
 // first. The link to the next page is a header (RFC 8288), and the body stays an array.
 
 import * as z from "zod/mini";
-import { idOf, type StoredJson } from "./columns.ts";
-import { Int64Text } from "./int64.ts";
+import { idOf, type StoredJson } from "../d1/columns.ts";
+import { Int64Text } from "../values/int64.ts";
 import { once } from "./query.ts";
 import { must } from "./validation.ts";
 

@@ -2,14 +2,14 @@
 // common is added here: its refusals, the bookmark, the version, and which methods its path allows.
 
 import * as z from "zod/mini";
-import { CHALLENGE } from "./authentication.ts";
-import { BODY_LIMIT } from "./body.ts";
-import { BOOKMARK_HEADER } from "./database.ts";
-import { type ErrorCode, STATUS } from "./errors.ts";
-import { IDEMPOTENCY_HEADER, IdempotencyKey } from "./idempotency.ts";
-import { INT64 } from "./int64.ts";
-import { VERSION_HEADER } from "./responses.ts";
-import { allowedOf } from "./routing.ts";
+import { CHALLENGE } from "../http/authentication.ts";
+import { BODY_LIMIT } from "../http/body.ts";
+import { BOOKMARK_HEADER } from "../d1/database.ts";
+import { type ErrorCode, STATUS } from "../http/errors.ts";
+import { IDEMPOTENCY_HEADER, IdempotencyKey } from "../http/idempotency.ts";
+import { INT64 } from "../values/int64.ts";
+import { VERSION_HEADER } from "../http/responses.ts";
+import { allowedOf } from "../http/routing.ts";
 
 type JsonSchema = Record<string, unknown>;
 
