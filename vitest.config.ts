@@ -42,6 +42,14 @@ export default defineConfig({
       },
       {
         test: {
+          name: "backup",
+          include: ["test/backup/**/*.test.ts"],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
           name: "deploy",
           include: ["test/deploy/**/*.test.ts"],
           // They mostly wait, so they run side by side even where there are two processors; after all others.

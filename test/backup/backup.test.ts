@@ -10,8 +10,8 @@ import { text as readText } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { end, launch } from "../command.ts";
 import { type Cloudflare, startCloudflare } from "../deploy/cloudflare.ts";
-import { copyProject, KEY, removeProject, startDev } from "./dev-server.ts";
-import { send } from "./send.ts";
+import { copyProject, KEY, removeProject, startDev } from "../http/dev-server.ts";
+import { send } from "../http/send.ts";
 
 const SAMPLE = "scripts/sample.jsonl";
 
