@@ -1,5 +1,5 @@
-// Validates a response by the published description, with a validator that is not the service's. Every response that a
-// test sees goes through here, so that the two cannot drift apart.
+// Validates responses against the published description, with a validator that the service does not use. Every response in
+// every test goes through here, so the two cannot drift apart.
 
 import { type Schema, Validator } from "@cfworker/json-schema";
 import { description } from "../src/openapi/document.ts";
@@ -16,14 +16,14 @@ interface DescribedBody {
 
 export interface DescribedResponse {
   headers: Record<string, DescribedHeader>;
-  /** None where the response has no body. */
+  /** Absent if the response has no body. */
   content?: DescribedBody;
 }
 
 export interface DescribedOperation {
-  /** Below /v1, with its parameters in braces. */
+  /** Under /v1, with its parameters in braces. */
   path: string;
-  /** In capitals. */
+  /** In upper case. */
   method: string;
   operationId: string;
   parameters: { name: string; in: string }[];
@@ -55,16 +55,21 @@ export const describedHeaders = [
   ),
 ];
 
+/** The URL of the next page, from the Link header. */
+export function nextPage({ headers }: { headers: Headers }): string | undefined {
+  return /^<(.+)>; rel="next"$/.exec(headers.get("Link") ?? "")?.[1];
+}
+
 /** The component that a schema refers to. */
 export function componentOf({ $ref = "" }: Schema): Schema {
   const component = components.schemas[$ref.replace("#/components/schemas/", "")];
-  if (!component) throw new Error(`${$ref} is no component`);
+  if (!component) throw new Error(`${$ref} is not a component`);
   return component;
 }
 
-/** Throws unless the description has this response to a request for `path`, with or without a query. */
+/** Throws unless the description has this response to a request for `path`, which may have a query. */
 export function expectDescribed(method: string, path: string, answer: Answer): void {
-  if (method === "OPTIONS") return; // preflight: a matter of the Fetch standard, not of the description
+  if (method === "OPTIONS") return; // a preflight belongs to the Fetch standard, not to the description
   const response = responseTo(method, path, answer.status);
   const problems = response
     ? [...headerProblems(response, answer.headers), ...bodyProblems(response, method, answer)]
@@ -76,15 +81,15 @@ export function expectDescribed(method: string, path: string, answer: Answer): v
 
 function responseTo(method: string, path: string, status: number): DescribedResponse | undefined {
   const { pathname } = new URL(path, "https://store.example");
-  const there = operations.filter((operation) => matches(operation.path, pathname));
-  const asked = there.find((operation) => operation.method === (method === "HEAD" ? "GET" : method)) ?? there[0];
-  return asked ? asked.responses[status] : responseElsewhere(status);
+  const atPath = operations.filter((operation) => matches(operation.path, pathname));
+  const requested = atPath.find((operation) => operation.method === (method === "HEAD" ? "GET" : method)) ?? atPath[0];
+  return requested ? requested.responses[status] : responseElsewhere(status);
 }
 
 const matches = (template: string, pathname: string) =>
   RegExp(`^/v1${template.replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(pathname);
 
-/** Where the path is not described: no key, no such path, no secret. */
+/** The response at a path that is not described: no key, an unknown path, or a missing secret. */
 function responseElsewhere(status: number): DescribedResponse | undefined {
   const response = operations.find(({ responses }) => responses[status])?.responses[status];
   if (![401, 404, 500].includes(status) || !response) return undefined;
@@ -107,7 +112,7 @@ function headerProblems(response: DescribedResponse, headers: Headers): string[]
 
 function bodyProblems({ content }: DescribedResponse, method: string, { headers, text }: Answer): string[] {
   const type = headers.get("Content-Type");
-  if (!content) return text === "" && type === null ? [] : ["it is described to have no body"];
+  if (!content) return text === "" && type === null ? [] : ["it is described without a body"];
   if (type !== "application/json") return [`the media type ${type} is not described`];
   if (method === "HEAD") return text === "" ? [] : ["HEAD has a body"];
   return schemaProblems(content["application/json"].schema, JSON.parse(text));

@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import type { AnyColumns } from "../../src/d1/columns.ts";
 import { NewPet, Pet } from "../../src/pets/pet.ts";
 import { PET_COLUMNS } from "../../src/pets/store.ts";
-import { must } from "../../src/http/validation.ts";
+import { must } from "../../src/values/wording.ts";
 
 // As the tables check it: the quotes that a caller may put around a key are no part of it.
 const beKey = must("a string of 1 to 255 printable ASCII characters");

@@ -1,11 +1,11 @@
-// How a resource's properties are kept in the columns of its table. SQLite itself prints a row as JSON, because D1 hands
-// every integer over as a JavaScript number, rounded beyond 2^53; for the same reason an int64 goes in as a decimal string,
-// which an INTEGER column stores exactly.
+// How the properties of a resource are stored in the columns of its table. D1 returns integers as JavaScript numbers, rounded
+// beyond 2^53, so SQLite itself prints a row as JSON. For the same reason an int64 is bound as a decimal string, which an
+// INTEGER column stores exactly.
 
-/** A stored resource, as JSON text. It begins with the id. */
-export type StoredJson = string;
+import { INT64 } from "../values/int64.ts";
+import { parseJson } from "../values/json.ts";
 
-/** The column of every property; that of an optional one is null where the property is absent. */
+/** The column of each property. The column of an optional property is null if the property is absent. */
 export type Columns<Resource> = {
   [Property in keyof Resource]-?: undefined extends Resource[Property] ? OptionalColumn : string;
 };
@@ -19,7 +19,7 @@ export type AnyColumns = Record<string, string | OptionalColumn>;
 export const nameOf = (column: string | OptionalColumn): string =>
   typeof column === "string" ? column : column.optional;
 
-/** The SQL that prints a row as JSON: the properties in the order of `columns`, optional ones last. */
+/** SQL that prints a row as JSON: the properties in the order of `columns`, optional ones last. */
 export function jsonOf(columns: AnyColumns): string {
   const membersOf = (kind: "string" | "object") =>
     Object.entries(columns)
@@ -28,20 +28,41 @@ export function jsonOf(columns: AnyColumns): string {
       .join(", ");
   const optional = membersOf("object");
   const required = `json_object(${membersOf("string")})`;
-  // A merge patch adds no member that is null (RFC 7396).
+  // A merge patch leaves out members that are null (RFC 7396).
   return optional ? `json_patch(${required}, json_object(${optional}))` : required;
 }
 
+/** A row as the statements of this service select it. */
+export interface JsonRow {
+  json: string;
+}
+
+/** The JSON of a row. Throws if D1 returned a row without it. */
+export function jsonIn(row: Partial<JsonRow> | undefined): string {
+  if (typeof row?.json !== "string" || row.json === "") throw new Error("D1 returned a row without its JSON.");
+  return row.json;
+}
+
+/** The id in the JSON of a row. Throws if it has none. Selecting one more column would make a page a fifth slower. */
+export function idIn(json: string): bigint {
+  const { id } = Object(parseJson(json, ["id"]));
+  if (typeof id !== "bigint") throw new Error("D1 returned a row without an id.");
+  return id;
+}
+
+/** The least id of a page that starts after the id `after`, or of the first page. */
+export const firstId = (after: bigint | undefined): string => String(after === undefined ? INT64.minimum : after + 1n);
+
 /**
- * The SQL that stores a row, at most one under each idempotency key, for `valuesOf`. It gives the JSON of the row that
- * is stored, and whether it is `same` as the one that was sent: under a key that has a row already, that row stays.
- * The table has a column `idempotency_key`, with a unique index where it is not null.
+ * SQL that stores a row, at most one for each idempotency key, with the parameters of `valuesOf`. It returns the JSON of the
+ * stored row and, as `same`, whether its columns equal the parameters: a key that already has a row keeps that row. The
+ * table needs a column `idempotency_key` with a unique index that leaves out nulls.
  */
 export function insertSql(table: string, columns: AnyColumns & { id: string }): string {
   const { id: _, ...others } = columns;
   const names = Object.values(others).map(nameOf);
   const parameters = names.map((_, index) => `?${index + 1}`);
-  // The conflict is answered by an update that changes nothing: DO NOTHING returns no row.
+  // On conflict, an update that changes nothing: DO NOTHING would return no row.
   return `INSERT INTO ${table} (${names.join(", ")}, idempotency_key) VALUES (${parameters.join(", ")}, ?${names.length + 1})
     ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL DO UPDATE SET ${names[0]} = ${names[0]}
     RETURNING ${jsonOf(columns)} AS json, ${names.map((name, index) => `${name} IS ?${index + 1}`).join(" AND ")} AS same`;
@@ -56,9 +77,4 @@ export function valuesOf<New extends object>(
   const properties = Object.keys(columns).filter((property) => property !== "id");
   const values: unknown[] = [...properties.map((property) => Reflect.get(resource, property)), idempotencyKey];
   return values.map((value) => (typeof value === "bigint" ? String(value) : (value ?? null)));
-}
-
-/** The id of a stored resource, in decimal digits: read from its text, since one more column costs a fifth of a page. */
-export function idOf(json: StoredJson): string {
-  return json.slice('{"id":'.length, json.indexOf(","));
 }

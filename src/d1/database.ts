@@ -1,45 +1,53 @@
-// What is particular to D1, apart from the SQL: sessions, and failures that may pass. A session reads from the replica
-// that is nearest, but never from before its bookmark, so that a caller who echoes bookmarks reads its own writes anywhere.
+// What is specific to D1 apart from the SQL: sessions, and failures that are transient. A session reads from the nearest
+// replica, but never a state older than its bookmark, so a caller who sends bookmarks back reads its own writes everywhere.
 // https://developers.cloudflare.com/d1/best-practices/read-replication/
-
-import { ApiError } from "../http/errors.ts";
 
 export const BOOKMARK_HEADER = "x-d1-bookmark";
 
-/** A bookmark as D1 gives them today. What D1 does with anything else is not documented, so nothing else reaches it. */
+/** The format of D1's bookmarks today. D1 does not document what it does with anything else, so nothing else reaches it. */
 const BOOKMARK = /^[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{32}$/;
 
-/** Begins at the request's bookmark. One of a form that we do not know reads from the primary, which has seen everything. */
+/** Starts at the request's bookmark. If its format is unknown, reads from the primary, which is always up to date. */
 export function openSession(db: D1Database, { headers }: Request): D1DatabaseSession {
   const bookmark = headers.get(BOOKMARK_HEADER);
   if (bookmark === null) return db.withSession("first-unconstrained");
   return db.withSession(BOOKMARK.test(bookmark) ? bookmark : "first-primary");
 }
 
-/** The response header with the session's newest bookmark: none before its first query. */
+/** The response header with the session's newest bookmark; no header before its first query. */
 export function bookmarkOf(session: D1DatabaseSession): Record<string, string> {
   const bookmark = session.getBookmark();
   return bookmark ? { [BOOKMARK_HEADER]: bookmark } : {};
 }
 
-/** The rows that a statement gives. Throws 503 where D1 fails in a way that may pass. */
-export async function rowsOf<Row>(statement: D1PreparedStatement): Promise<Row[]> {
+/** D1 failed in a way that does not last. A write may have been stored nevertheless. */
+export class TransientFailure extends Error {}
+
+/** The rows that a statement returns, which may lack what it selects. Throws TransientFailure, or what D1 threw. */
+export async function query<Row>(statement: D1PreparedStatement): Promise<Partial<Row>[]> {
   try {
     const { results } = await statement.all<Row>();
+    if (!Array.isArray(results)) throw new Error("D1 returned no list of rows.");
     return results;
   } catch (failure) {
-    if (!(failure instanceof Error && TRANSIENT.test(failure.message))) throw failure;
-    const message = "The store cannot be reached at the moment; try again.";
-    throw new ApiError("service_unavailable", message, { "Retry-After": "1" }, failure);
+    const message = failure instanceof Error ? failure.message : "";
+    if (/no such (table|column)/.test(message)) {
+      throw new Error(`${message} (Are the migrations applied? ${MIGRATE})`, { cause: failure });
+    }
+    if (TRANSIENT.test(message)) throw new TransientFailure(message, { cause: failure });
+    throw failure;
   }
 }
 
-// D1 gives no codes. https://developers.cloudflare.com/d1/observability/debug-d1/ lists some of its messages; the others
+const MIGRATE = "npx wrangler d1 migrations apply DB --env <environment> --remote";
+
+// D1 has no error codes. https://developers.cloudflare.com/d1/observability/debug-d1/ lists some of its messages; the others
 // were seen in production.
 const TRANSIENT = new RegExp(
   [
     "network connection lost",
     "\\breset\\b",
+    "D1_RESET_DO",
     "transient issue",
     "overloaded",
     "too many requests queued",
@@ -48,29 +56,30 @@ const TRANSIENT = new RegExp(
     "internal error; reference",
     "long-running (ex|im)port",
     "no longer active",
-    "failed to parse body as json, got: error code: 5\\d\\d",
+    // A gateway's page in place of D1's answer. D1 reports faults in the SQL as JSON.
+    "failed to parse body as json, got:",
     "database is locked|SQLITE_BUSY",
     "can't read from request stream",
   ].join("|"),
   "i",
 );
 
-const TRIES = 3;
+const MAX_TRIES = 3;
 const FIRST_WAIT = 100; // milliseconds, at most
-const NO_MORE_TRIES_AFTER = 5_000; // milliseconds
+const NO_RETRY_AFTER = 5_000; // milliseconds
 
 /**
- * Makes a round trip that is safe to repeat, and repeats it while D1's failures may pass. D1 does so itself for reads only:
- * whether a write that failed was stored is unknown. Waits are random between 0 and 100, then 200 ms ("full jitter").
+ * Runs a round trip that is safe to repeat, and repeats it while D1 fails transiently. D1 itself retries reads only: after a
+ * failed write it is unknown whether it was stored. Waits a random time, up to 100 ms and then 200 ms ("full jitter").
  */
-export async function retryTransient<T>(trip: () => Promise<T>): Promise<T> {
-  const started = Date.now();
+export async function retry<T>(trip: () => Promise<T>): Promise<T> {
+  const start = Date.now();
   for (let tries = 1; ; tries++) {
     try {
       return await trip();
     } catch (failure) {
-      const isTransient = failure instanceof ApiError && failure.code === "service_unavailable";
-      if (tries === TRIES || !isTransient || Date.now() - started > NO_MORE_TRIES_AFTER) throw failure;
+      const isLast = tries === MAX_TRIES || Date.now() - start > NO_RETRY_AFTER;
+      if (isLast || !(failure instanceof TransientFailure)) throw failure;
       await scheduler.wait(Math.random() * FIRST_WAIT * tries);
     }
   }

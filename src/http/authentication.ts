@@ -1,62 +1,61 @@
-// Bearer keys (RFC 6750). A key is compared in a buffer of one fixed length, in constant time and with every key that is
-// valid, so that neither its length nor a shared prefix can be timed. Without a usable secret nobody is admitted.
+// Bearer keys (RFC 6750). Keys are compared in constant time, in buffers of one fixed length and with every valid key, so that
+// timing reveals neither a length nor a common prefix. Without a usable secret, every request is refused.
 
 import { ApiError } from "./errors.ts";
 import { logFailure } from "./log.ts";
 import type { ApiRequest } from "./routing.ts";
 
 export const CHALLENGE = 'Bearer realm="animal-store"';
-const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/; // b64token, RFC 6750, section 2.1
-const LONGEST = 512; // characters of a key, which are bytes
+export const INVALID_TOKEN = `${CHALLENGE}, error="invalid_token"`;
+export const KEY_REQUIRED = "An API key is required: send it as Authorization: Bearer <API_KEY>.";
 
-/** Throws 401 unless the request carries one of the keys of `API_KEY`, and an Error while that secret holds none. */
+const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/; // b64token, RFC 6750, section 2.1
+const MAX_LENGTH = 512; // characters of a key, each of one byte
+
+/** Throws 401 unless the request has one of the keys in `API_KEY`, and an Error if that secret has no valid key. */
 export function authenticate({ request }: ApiRequest, env: Env): void {
   const valid = keysOf(env.API_KEY, request);
-  const [, credentials] = /^Bearer +(.*)$/i.exec(request.headers.get("Authorization") ?? "") ?? [];
-  if (!credentials) {
-    throw new ApiError("unauthorized", "An API key is required: send it as Authorization: Bearer <API_KEY>.", {
-      "WWW-Authenticate": CHALLENGE,
-    });
-  }
+  const [, credentials] = /^Bearer +(.*)$/is.exec(request.headers.get("Authorization") ?? "") ?? [];
+  if (!credentials) throw new ApiError("unauthorized", KEY_REQUIRED, { "WWW-Authenticate": CHALLENGE });
   const presented = padded(credentials);
-  // Not `some`: it would stop at the first match and so tell which key it was.
+  // Not `some`, which stops at the first match and so reveals which key it was.
   const matches = valid.filter((key) => crypto.subtle.timingSafeEqual(key, presented));
   if (matches.length === 0 || !isKey(credentials)) {
-    throw new ApiError("unauthorized", "The API key is not valid.", {
-      "WWW-Authenticate": `${CHALLENGE}, error="invalid_token"`,
-    });
+    throw new ApiError("unauthorized", "The API key is not valid.", { "WWW-Authenticate": INVALID_TOKEN });
   }
 }
 
-// Made once for each secret that the isolate sees, which is one.
-let known: { secret: string | undefined; keys: Uint8Array[] } | undefined;
+// Prepared once for each secret that the isolate sees, which is one.
+let prepared: { secret: string | undefined; keys: Uint8Array[] } | undefined;
 
 function keysOf(secret: string | undefined, request: Request): Uint8Array[] {
-  if (!known || known.secret !== secret) {
-    const entries = (secret ?? "").split(",").map((entry) => entry.trim());
-    known = { secret, keys: entries.filter(isKey).map(padded) };
-    const wrong = entries.flatMap((entry, index) => (isKey(entry) ? [] : [index + 1]));
-    // Where no entry is a key, every request says so below.
-    if (wrong.length > 0 && known.keys.length > 0) {
-      logFailure(
-        "configuration",
-        `Of the secret API_KEY, entry ${wrong.join(", ")} can be no key: it admits nobody.`,
-        request,
-      );
+  if (!prepared || prepared.secret !== secret) {
+    const { keys, invalid } = readKeys(secret ?? "");
+    prepared = { secret, keys: keys.map(padded) };
+    // If no entry is valid, every request logs the failure below.
+    if (invalid.length > 0 && keys.length > 0) {
+      const are = invalid.length === 1 ? "is not a valid key and is" : "are not valid keys and are";
+      logFailure("configuration", `Secret API_KEY: entry ${invalid.join(", ")} ${are} ignored.`, request);
     }
   }
-  if (known.keys.length === 0) throw new Error("The secret API_KEY is missing or holds no key: nobody is admitted.");
-  return known.keys;
+  if (prepared.keys.length === 0) throw new Error("The secret API_KEY is missing or has no valid key.");
+  return prepared.keys;
 }
 
-/** Whether a text can be a key at all. */
-export const isKey = (text: string): boolean => text.length <= LONGEST && TOKEN.test(text);
+/** The valid keys of a secret, which separates them by commas, and the positions of its other entries, from 1. */
+export function readKeys(secret: string): { keys: string[]; invalid: number[] } {
+  const entries = secret.split(",").map((entry) => entry.trim());
+  const invalid = entries.flatMap((entry, index) => (isKey(entry) ? [] : [index + 1]));
+  return { keys: entries.filter(isKey), invalid };
+}
+
+export const isKey = (text: string): boolean => text.length <= MAX_LENGTH && TOKEN.test(text);
 
 const encoder = new TextEncoder();
 
-/** A longer text is cut, and is no key. */
+/** In a buffer of the fixed length. A longer text is cut off, and is not a key. */
 function padded(text: string): Uint8Array {
-  const buffer = new Uint8Array(LONGEST);
+  const buffer = new Uint8Array(MAX_LENGTH);
   encoder.encodeInto(text, buffer);
   return buffer;
 }

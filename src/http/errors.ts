@@ -1,10 +1,12 @@
-// Every refusal is an ApiError, thrown anywhere and rendered here. What is not one is a fault of ours: the caller
-// gets a fixed sentence, the log gets the cause.
+// Every rejected request is an ApiError, thrown anywhere and rendered here. Anything else that is thrown is our own fault:
+// the caller gets a fixed message, and the log gets the cause.
 
+import { TransientFailure } from "../d1/database.ts";
+import { IDEMPOTENCY_HEADER } from "./idempotency.ts";
 import { logFailure } from "./log.ts";
 import { json } from "./responses.ts";
 
-/** The status of each error code: the status' name in snake case. */
+/** The status of each error code. A code is the name of its status in snake case. */
 export const STATUS = {
   bad_request: 400,
   unauthorized: 401,
@@ -20,26 +22,38 @@ export const STATUS = {
 
 export type ErrorCode = keyof typeof STATUS;
 
-/** A refusal that the caller sees: the interface's Error body, its status, and the headers that belong to it. */
+export const INTERNAL = "The service failed; the failure has been logged.";
+export const UNAVAILABLE = "The store is temporarily unavailable; try again.";
+/** For a POST without an Idempotency-Key. */
+export const UNAVAILABLE_OR_STORED = `The store is temporarily unavailable, and what you sent may have been added: look for it before you try again. With an ${IDEMPOTENCY_HEADER}, a retry is always safe.`;
+
+/** A rejected request: the interface's Error body, its status, and the headers that belong to it. */
 export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly headers: Record<string, string>;
 
-  /** `cause` is what failed, where it is no refusal of ours: it goes into the log, and never to the caller. */
-  constructor(code: ErrorCode, message: string, headers: Record<string, string> = {}, cause?: unknown) {
-    super(message, { cause });
+  constructor(code: ErrorCode, message: string, headers: Record<string, string> = {}) {
+    super(message);
     this.code = code;
     this.headers = headers;
   }
 }
 
-/** The response to `request` for what was thrown; a status of 500 or more is logged. */
+/** The response to `request` for anything that was thrown. Logs the cause of a 500 or 503. */
 export function renderError(thrown: unknown, request: Request): Response {
-  const { code, message, headers, cause } =
-    thrown instanceof ApiError
-      ? thrown
-      : new ApiError("internal_error", "The service failed to answer; the failure has been logged.", {}, thrown);
+  if (thrown instanceof ApiError) return render(thrown);
+  if (thrown instanceof TransientFailure) {
+    logFailure("service_unavailable", thrown.cause, request);
+    const isSafe = request.method !== "POST" || request.headers.has(IDEMPOTENCY_HEADER);
+    return render(
+      new ApiError("service_unavailable", isSafe ? UNAVAILABLE : UNAVAILABLE_OR_STORED, { "Retry-After": "1" }),
+    );
+  }
+  logFailure("internal_error", thrown, request);
+  return render(new ApiError("internal_error", INTERNAL));
+}
+
+function render({ code, message, headers }: ApiError): Response {
   const status = STATUS[code];
-  if (status >= 500) logFailure(code, cause, request);
   return json(JSON.stringify({ code, message, status }), status, headers);
 }

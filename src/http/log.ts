@@ -1,19 +1,20 @@
-// The log: one line of JSON for each failure, which Workers Logs takes apart into fields.
+// The log: one line of JSON for each failure, whose members Workers Logs shows as fields.
 // https://developers.cloudflare.com/workers/observability/logs/workers-logs/#logging-structured-json-objects
 
-const LOCAL = /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/]/;
-const HINT =
-  "Was .wrangler/state removed, or is another service running in this folder? End this one and start it again.";
-
 /**
- * Logs what failed and its cause, with its stack, in answering `request`. The query is left out: a caller may put there
- * what is none of the log's business, such as a key.
+ * Logs a failure and its cause, with its stack, for one request. The query is left out, because a caller may put something
+ * confidential there, such as a key.
  */
-export function logFailure(failure: string, cause: unknown, request: Request): void {
-  const { method, url, headers } = request;
+export function logFailure(failure: string, cause: unknown, { method, url, headers }: Request): void {
   const [, path] = /^[a-z]+:\/\/[^/?]*([^?]*)/.exec(url) ?? [];
-  const text = cause instanceof Error ? (cause.stack ?? String(cause)) : String(cause);
-  const isDatabase = failure === "service_unavailable" || text.includes("D1_ERROR");
-  const hint = LOCAL.test(url) && isDatabase ? HINT : undefined;
-  console.error(JSON.stringify({ failure, cause: text, method, path, ray: headers.get("cf-ray"), hint }));
+  console.error(JSON.stringify({ failure, cause: textOf(cause), method, path, ray: headers.get("cf-ray") }));
+}
+
+/** A thrown value may be anything, even a value that throws when it is printed. */
+function textOf(cause: unknown): string {
+  try {
+    return String(cause instanceof Error ? (cause.stack ?? cause) : cause);
+  } catch {
+    return "a value that cannot be printed";
+  }
 }

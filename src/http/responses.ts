@@ -1,10 +1,10 @@
-// What every response carries. `Access-Control-Allow-Origin: *` is safe here: the key is sent by the calling script
-// and never by the browser on its own, so another site gains nothing from a visitor.
+// What every response carries. `Access-Control-Allow-Origin: *` is safe here: the calling script sends the key, never the
+// browser on its own, so another site gains nothing from a visitor.
 
-/** Which version of the Worker made a response: the id of its version metadata binding. */
+/** Which version of the Worker made a response: the id in its version metadata binding. */
 export const VERSION_HEADER = "Worker-Version";
 
-/** The request headers that a script of another origin may send. */
+/** The request headers that a script from another origin may send. */
 export const ALLOWED_HEADERS = ["Authorization", "Content-Type", "Idempotency-Key", "x-d1-bookmark"];
 
 /** The response headers that such a script may read. */
@@ -21,7 +21,7 @@ export const EXPOSED_HEADERS = [
   "x-d1-bookmark",
 ];
 
-// A Headers object, because copying one costs half of what filling one costs.
+// Headers objects, because copying one costs half of what filling one costs.
 const COMMON = new Headers({
   "Access-Control-Allow-Origin": "*",
   "Access-Control-Expose-Headers": EXPOSED_HEADERS.join(", "),
@@ -30,7 +30,7 @@ const COMMON = new Headers({
 });
 const JSON_HEADERS = new Headers([...COMMON, ["Content-Type", "application/json"]]);
 
-/** A response whose body is JSON text already. */
+/** A response whose body is already JSON text. */
 export function json(text: string, status: number, headers: Record<string, string> = {}): Response {
   return withHeaders(new Response(text, { status, headers: JSON_HEADERS }), headers);
 }

@@ -1,8 +1,10 @@
-// The service's own description: made from the schemas that validate and the constants that answer. It is built ahead
-// (scripts/build/build.ts); the Worker neither holds nor makes it.
+// The OpenAPI 3.1 document, made from the schemas that validate and the constants that answer. It is built ahead
+// (scripts/build/build.ts): the Worker neither contains nor creates it.
 
-import { componentSchemas, describePaths, errorComponents } from "./openapi.ts";
+import { describePaths } from "./operations.ts";
 import { petComponents, petPaths, petTag } from "./pets.ts";
+import { errorComponents } from "./responses.ts";
+import { componentSchemas } from "./schemas.ts";
 
 export const description = {
   openapi: "3.1.0",
@@ -12,10 +14,10 @@ export const description = {
     summary: "List the animals of the store, add one, get one.",
     license: { name: "MIT", identifier: "MIT" },
   },
-  servers: [{ url: "/v1", description: "Where this description is served" }],
+  servers: [{ url: "/v1", description: "The service that serves this description" }],
   security: [{ apiKey: [] }],
   tags: [petTag],
-  paths: describePaths({ ...petPaths }),
+  paths: describePaths(petPaths),
   components: {
     securitySchemes: {
       apiKey: { type: "http", scheme: "bearer", description: "An API key of the service." },

@@ -1,25 +1,18 @@
-// What the description says of pets: their schemas in words, and their operations with an example of every response.
+// The description of pets: their properties, and their operations with an example of every response.
 
 import * as z from "zod/mini";
-import { BODY_LIMIT } from "../http/body.ts";
-import { DEPRECATION_HEADERS, REMOVAL } from "../pets/deprecation.ts";
-import { INT64 } from "../values/int64.ts";
-import {
-  body,
-  bookmark,
-  component,
-  constant,
-  creationRefusals,
-  header,
-  idempotencyParameter,
-  type PathItem,
-  pageResponses,
-  queryParameters,
-  refusal,
-} from "./openapi.ts";
+import { BODY_LIMIT, jsonText } from "../http/body.ts";
+import { parseQuery } from "../http/query.ts";
+import { validated } from "../http/validation.ts";
+import { DEPRECATION_HEADERS, REMOVAL, REMOVED } from "../pets/deprecation.ts";
+import { UNKNOWN_ID } from "../pets/operations.ts";
 import { NewPet, Pet, PetQuery, PetStatus } from "../pets/pet.ts";
+import { INT64 } from "../values/int64.ts";
+import type { PathItem } from "./operations.ts";
+import { body, bookmark, constant, creationErrors, error, header, messageOf, pageResponses } from "./responses.ts";
+import { component, idempotencyParameter, queryParameters } from "./schemas.ts";
 
-// They have every property, and differ in each: tests store them and tell them apart.
+// Both have every property and differ in each, because tests store them and compare them.
 const REX = { id: 1n, name: "Rex", categoryId: 7n, status: "available" } satisfies Required<Pet>;
 const ADA = { id: 2n, name: "Ada", categoryId: 8n, status: "sold" } satisfies Required<Pet>;
 const { id: _, ...NEW_REX } = REX;
@@ -27,17 +20,18 @@ const { id: _, ...NEW_REX } = REX;
 export const petTag = { name: "pets", description: "The animals of the store." };
 
 const PROPERTIES = {
-  name: "The animal's name: well-formed Unicode, with at least one character that is not white space. Kept as sent.",
-  categoryId: "Identifier of the category that the animal belongs to.",
-  status: "Availability status; of a new animal `available`, unless it says another.",
+  name: "The animal's name: well-formed Unicode with at least one character that is not white space. Stored as sent.",
+  categoryId: "Identifier of the category the animal belongs to.",
+  status: "Availability status. Defaults to `available` when omitted.",
 };
 
 export const petComponents = {
   PetStatus: component(PetStatus, "Availability status."),
   NewPet: component(NewPet, "An animal to add. Unknown properties are ignored.", PROPERTIES),
   Pet: component(Pet, "An animal of the store.", {
-    id: "Unique identifier, assigned by the service on creation. Identifiers rise, and the service gives none twice.",
+    id: "Unique identifier, assigned by the service on creation. Identifiers increase and are never reused.",
     ...PROPERTIES,
+    status: "Availability status.",
   }),
   Pets: component(z.array(Pet), "Animals, in ascending order of `id`."),
 };
@@ -49,23 +43,23 @@ export const petPaths = {
       tags: [petTag.name],
       summary: "List all animals",
       description:
-        "A page of animals. While there are more, `Link` has the URL of the next page: follow it until it is absent.",
+        "Returns a page of animals. If there are more, `Link` has the URL of the next page; follow it until it is absent.",
       parameters: queryParameters(PetQuery, petComponents, {
-        limit: "Maximum number of animals returned, 20 when absent.",
+        limit: "Maximum number of animals returned. Defaults to 20.",
         status: "Return only animals with this status.",
-        after: "Return only animals whose `id` is greater. The `Link` header of a page has it for the next one.",
+        after: "Return only animals with a greater `id`. The `Link` header of a page has the value for the next page.",
       }),
       responses: pageResponses(
         "Pets",
         [REX, ADA],
-        "limit must be an integer from 1 to 100; unknown query parameter offset: use limit, status, after.",
+        messageOf(() => validated(PetQuery.safeParse(parseQuery("limit=0&offset=20", PetQuery.shape)))),
       ),
     },
     post: {
       operationId: "createPet",
       tags: [petTag.name],
       summary: "Add an animal",
-      description: `The body is at most ${BODY_LIMIT} bytes of JSON, sent as \`application/json\` or any \`+json\` type.`,
+      description: `The body is at most ${BODY_LIMIT} bytes of JSON, sent as \`application/json\` or as any \`+json\` type.`,
       parameters: [idempotencyParameter("animal")],
       requestBody: { required: true, content: body("NewPet", NEW_REX) },
       responses: {
@@ -73,7 +67,7 @@ export const petPaths = {
           description: "The animal was added.",
           headers: {
             ...bookmark(),
-            Location: header("The animal's path.", { type: "string", pattern: "^/v1/pets/[1-9][0-9]*$" }),
+            Location: header("The path of the animal.", { type: "string", pattern: "^/v1/pets/[1-9][0-9]*$" }),
           },
           content: body("Pet", REX),
           links: {
@@ -84,9 +78,9 @@ export const petPaths = {
             },
           },
         },
-        ...creationRefusals(
+        ...creationErrors(
           "animal",
-          `name is required and must be a string with at least one character that is not white space; categoryId must be an integer between ${INT64.minimum} and ${INT64.maximum}.`,
+          messageOf(() => validated(jsonText(NewPet).safeParse('{"categoryId":"1"}'))),
         ),
       },
     },
@@ -96,7 +90,7 @@ export const petPaths = {
       operationId: "getPet",
       tags: [petTag.name],
       summary: `Get an animal (until ${REMOVAL})`,
-      description: `Deprecated, and to be removed on ${REMOVAL}: from then on the answer is 410. Use \`GET /pets\` instead, with the \`status\` filter or with \`after\`.`,
+      description: `Deprecated, and removed on ${REMOVAL}: from then on it answers 410. Use \`GET /pets\` with the \`status\` filter or with \`after\` instead.`,
       deprecated: true,
       parameters: [
         {
@@ -115,17 +109,8 @@ export const petPaths = {
       },
       responses: {
         200: { description: "The animal.", headers: bookmark(), content: body("Pet", REX) },
-        ...refusal(
-          "not_found",
-          "No animal has this identifier.",
-          "There is no animal with this id.",
-          bookmark({ required: false }),
-        ),
-        ...refusal(
-          "gone",
-          "The operation has been removed.",
-          `getPet was removed on ${REMOVAL}: use GET /v1/pets, with the status filter, instead.`,
-        ),
+        ...error("not_found", "No animal has this identifier.", UNKNOWN_ID, bookmark({ required: false })),
+        ...error("gone", "The operation has been removed.", REMOVED),
       },
     },
   },

@@ -1,12 +1,13 @@
-// getPet's way out: announced by headers until its last day (RFC 9745, RFC 8594), gone from that instant on. The clock
-// decides, so the promise is kept without a deployment.
+// The deprecation of getPet: headers announce it until its last day (RFC 9745, RFC 8594), and then the operation is removed.
+// The clock decides, so keeping the promise needs no deployment.
 
 import { ApiError, renderError } from "../http/errors.ts";
 import { withHeaders } from "../http/responses.ts";
 import type { Handler } from "../http/routing.ts";
 
-/** The day of the removal, which begins at midnight UTC. */
+/** The day of the removal, which starts at midnight UTC. */
 export const REMOVAL = "5 December 2030";
+export const REMOVED = `getPet was removed on ${REMOVAL}: use GET /v1/pets with the status filter instead.`;
 
 const DEPRECATED = new Date("2026-11-20");
 const SUNSET = new Date(`${REMOVAL} UTC`);
@@ -17,7 +18,7 @@ export const DEPRECATION_HEADERS = {
   Link: '</v1/pets>; rel="successor-version", </>; rel="deprecation"; type="text/html"',
 };
 
-/** Marks every answer of `operation` as deprecated, its refusals too, and answers 410 once it is removed. */
+/** Marks every response of `operation` as deprecated, errors included, and answers 410 once it is removed. */
 export function deprecated(operation: Handler): Handler {
   return async (request, env) => {
     const answer = Date.now() < SUNSET.getTime() ? operation(request, env) : removed();
@@ -27,5 +28,5 @@ export function deprecated(operation: Handler): Handler {
 }
 
 async function removed(): Promise<never> {
-  throw new ApiError("gone", `getPet was removed on ${REMOVAL}: use GET /v1/pets, with the status filter, instead.`);
+  throw new ApiError("gone", REMOVED);
 }

@@ -1,11 +1,11 @@
-// What a pet is, and what may be asked for: the one source of types, validation and description.
+// What a pet is and what a query for pets may contain. Types, validation and description all derive from these schemas.
 
 import * as z from "zod/mini";
-import { Int64 } from "../values/int64.ts";
-import { Name } from "../values/name.ts";
 import { after, limit } from "../http/paging.ts";
 import { once, querySchema } from "../http/query.ts";
-import { must } from "../http/validation.ts";
+import { Int64 } from "../values/int64.ts";
+import { Name } from "../values/name.ts";
+import { must } from "../values/wording.ts";
 
 const STATUSES = ["available", "pending", "sold"] as const;
 

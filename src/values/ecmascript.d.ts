@@ -1,4 +1,5 @@
-// What the runtimes have and TypeScript's library has not yet: https://tc39.es/proposal-json-parse-with-source/
+// JSON.rawJSON and a reviver's third argument, which the runtimes support and TypeScript's library does not declare yet:
+// https://tc39.es/proposal-json-parse-with-source/
 
 interface JSON {
   parse(text: string, reviver: (key: string, value: unknown, context: { source: string }) => unknown): unknown;

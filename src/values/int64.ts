@@ -1,7 +1,7 @@
-// The interface's int64: a bigint here, and nowhere a number, which is exact only to 2^53.
+// The interface's int64. It is a bigint everywhere, because a JavaScript number is exact only to 2^53.
 
 import * as z from "zod/mini";
-import { must } from "../http/validation.ts";
+import { must } from "./wording.ts";
 
 export const INT64 = { minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n };
 
@@ -10,12 +10,12 @@ const beCanonical = must("an integer in decimal digits, without leading zeros, a
 
 export const Int64 = z.int64(beInt64);
 
-/** An int64 in its one canonical decimal form, as it is written in a URL: no sign but -, no leading zero. */
+/** An int64 in its canonical decimal form, as it is written in a URL: no sign but -, no leading zeros. */
 export const Int64Text = z.pipe(
   z.pipe(
     z.string().check(
       z.regex(/^(0|-?[1-9]\d*)$/, { ...beCanonical, abort: true }),
-      // So that no number of thousands of digits is ever made.
+      // Rejects thousands of digits before they are converted.
       z.regex(/^-?\d{1,19}$/, beInt64),
     ),
     z.transform((digits: string) => BigInt(digits)),
@@ -23,7 +23,7 @@ export const Int64Text = z.pipe(
   Int64,
 );
 
-/** The int64 in a path segment, which may be percent-encoded; undefined where there is none. */
+/** The int64 in a path segment, which may be percent-encoded; undefined if the segment is not an int64. */
 export function parseInt64(segment = ""): bigint | undefined {
   try {
     return Int64Text.parse(decodeURIComponent(segment));

@@ -1,18 +1,17 @@
-// Lossless JSON: an integer keeps every digit. A JavaScript number is exact only to 2^53, so an integer is read from
-// its source text and becomes a bigint. Pets are printed by SQLite, from the stored value.
+// Lossless JSON: integers keep every digit. A JavaScript number is exact only to 2^53, so an integer becomes a bigint, made
+// from its source text.
 
 /**
- * Parses JSON. Where it is an object, those of its members that are `named` and integers are bigints, however they are
- * written: `1.0` and `1e2` are integers, `1.5` is a number. All else is parsed as usual: a reviver would visit every value,
- * which takes twenty times as long and recurses. Throws a SyntaxError.
+ * Parses JSON. If it is an object, its `named` members that are integers become bigints, however they are written: `1.0`
+ * and `1e2` are integers, `1.5` is a number. Everything else is parsed as usual, without a reviver, which would visit every
+ * value, take twenty times as long and recurse. Throws a SyntaxError.
  */
 export function parseJson(text: string, named: string[]): unknown {
   const value: unknown = JSON.parse(text);
   if (!isObject(value)) return value;
-  // Of a name that is there twice, the last one counts, as it does for JSON.parse.
   for (const [name, source] of outermostNumbers(text, named)) {
-    const isNumber = typeof value[name] === "number" || typeof value[name] === "bigint";
-    if (isNumber) value[name] = integer(source) ?? Number(source);
+    const isNumber = typeof value[name] === "number";
+    if (isNumber) value[name] = toInteger(source) ?? value[name];
   }
   return value;
 }
@@ -20,23 +19,25 @@ export function parseJson(text: string, named: string[]): unknown {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-// A string, with the number whose name it is, if any; or all from a bracket to the next string.
+// A string, followed by its number if it is a name with a number; or everything from a bracket to the next string.
 const TOKEN = /("[^"\\]*(?:\\.[^"\\]*)*")(?:\s*:\s*(-?\d[\d.eE+-]*))?|[[\]{}][^"]*/g;
 
-/** The numbers that are members of the outermost object and named, as they are written in a text that is valid JSON. */
-function* outermostNumbers(text: string, named: string[]): Generator<[name: string, source: string]> {
+/** The source of each `named` number in the outermost object of valid JSON. If a name is repeated, its last number. */
+function outermostNumbers(text: string, named: string[]): Map<string, string> {
+  const sources = new Map<string, string>();
   let depth = 0;
   for (const [token, string, number] of text.matchAll(TOKEN)) {
     if (!string) depth += levelsOf(token);
     else if (depth === 1 && number) {
       const name = string.includes("\\") ? JSON.parse(string) : string.slice(1, -1);
-      // Compared one by one: names can be chosen so that looking each up in an object or a Map takes ten times as long.
-      if (named.includes(name)) yield [name, number];
+      // Not looked up in a Map or an object: a caller could choose names that collide there, and make it ten times slower.
+      if (named.includes(name)) sources.set(name, number);
     }
   }
+  return sources;
 }
 
-/** How many levels deeper the end of a text without strings is than its beginning. */
+/** How many levels a text without strings descends, from its start to its end. */
 function levelsOf(text: string): number {
   let levels = 0;
   for (const character of text) {
@@ -46,16 +47,16 @@ function levelsOf(text: string): number {
   return levels;
 }
 
-// Beyond it nothing is an int64, and 1e999999999 must not become a billion digits.
-const MOST_DIGITS = 19;
+// A longer number is not an int64, and 1e999999999 must not become a billion digits.
+const MAX_DIGITS = 19;
 
-function integer(source: string): bigint | undefined {
+function toInteger(source: string): bigint | undefined {
   const [, sign, whole = "", fraction = "", exponent = "0"] = /^(-?)(\d+)(?:\.(\d+))?(?:e(.+))?$/i.exec(source) ?? [];
-  // The value is significant × 10^power, with no zero at either end of significant.
+  // The value is significant × 10^power, and significant neither starts nor ends with a zero.
   const [, significant = "", zeros = ""] = /^0*(\d*[1-9])?(0*)$/.exec(whole + fraction) ?? [];
   const power = Number(exponent) - fraction.length + zeros.length;
   if (significant === "") return 0n;
-  if (power < 0 || significant.length + power > MOST_DIGITS) return undefined;
+  if (power < 0 || significant.length + power > MAX_DIGITS) return undefined;
   return BigInt(sign + significant + "0".repeat(power));
 }
 

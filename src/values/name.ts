@@ -1,7 +1,7 @@
-// A name, of an animal or of anything else: kept as sent, to the last code point.
+// The name of an animal or of anything else. It is stored as sent, to the last code point.
 
 import * as z from "zod/mini";
-import { must } from "../http/validation.ts";
+import { must } from "./wording.ts";
 
 const beName = must("a string with at least one character that is not white space");
 

@@ -1,4 +1,4 @@
-// The database binding with something in its way: to watch the queries that go through it, or to make them fail.
+// The database binding with an interceptor, which observes its queries or makes them fail.
 
 export type Query = { sql: string; parameters: unknown[] };
 type Intercept = <T>(query: Query, execute: () => Promise<T>) => Promise<T>;
@@ -6,7 +6,7 @@ type Method = (...args: unknown[]) => Promise<unknown>;
 
 const EXECUTING = ["all", "first", "raw", "run"];
 
-/** `db`, with every round trip of its prepared statements going through `intercept`. */
+/** `db`, whose prepared statements run every round trip through `intercept`. */
 export function intercepted(db: D1Database, intercept: Intercept): D1Database {
   const statement = (target: D1PreparedStatement, query: Query): D1PreparedStatement =>
     withMethods(target, (name, method) => {
@@ -33,7 +33,7 @@ function withMethods<T extends object>(target: T, replace: (name: string, method
   });
 }
 
-/** `db`, failing every round trip with `failure`. */
+/** `db`, which fails every round trip with `failure`. */
 export function failing(db: D1Database, failure: unknown): D1Database {
   return intercepted(db, () => Promise.reject(failure));
 }

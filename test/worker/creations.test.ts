@@ -1,13 +1,16 @@
-// What holds of every operation that adds something, and is listed at the same path: it takes an Idempotency-Key, no
-// property is lost, and none is left out of the comparison under a key. The description's examples differ in each.
+// What holds for every operation that adds something: it takes an Idempotency-Key and retries under it, keeps every property,
+// and compares every property under a key. What it adds is listed at the same path. The description's examples differ in
+// every property.
 
-import { describe, expect, it } from "vitest";
+import { env } from "cloudflare:workers";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { componentOf, type DescribedOperation, operations } from "../conformance.ts";
-import { call, requestTo } from "./service.ts";
+import { intercepted } from "./binding.ts";
+import { call, type RequestOptions, requestTo } from "./service.ts";
 
 type Resource = Record<string, unknown>;
 
-/** The examples of what is listed where `creation` adds it, without their ids. */
+/** The examples of the list at the path of `creation`, without their ids. */
 function examplesOf(creation: DescribedOperation): Resource[] {
   const list = operations.find(({ path, method }) => path === creation.path && method === "GET");
   const examples = list?.responses[200]?.content?.["application/json"].example;
@@ -19,21 +22,26 @@ const withoutId = ({ id: _, ...others }: Resource): Resource => others;
 const creations = operations
   .filter(({ responses }) => responses[201])
   .map((creation) => {
-    const add = (resource: Resource, key: string) =>
-      call(...requestTo(creation, { body: JSON.stringify(resource), headers: { "Idempotency-Key": key } }));
+    const add = (resource: Resource, key: string, options: RequestOptions = {}) =>
+      call(...requestTo(creation, { ...options, body: JSON.stringify(resource), headers: { "Idempotency-Key": key } }));
     return { ...creation, examples: examplesOf(creation), add };
   });
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
 
 describe.each(creations)("$operationId", ({ path, add, examples, ...creation }) => {
   const [first = {}, second = {}] = examples;
   const optional = Object.keys(first).filter((name) => !requiredOf(creation).includes(name));
 
-  it("is described to take an Idempotency-Key", () => {
+  it("is described with an Idempotency-Key", () => {
     expect(creation.parameters.map(({ name }) => name)).toContain("Idempotency-Key");
   });
 
-  it("has two examples", () => {
+  it("has two examples, which differ in every property", () => {
     expect(examples.length).toBe(2);
+    for (const name of Object.keys(first)) expect(second[name]).not.toEqual(first[name]);
   });
 
   it.each(examples)("keeps every property of %j", async (resource) => {
@@ -45,13 +53,24 @@ describe.each(creations)("$operationId", ({ path, add, examples, ...creation }) 
     expect(await add(resource, "key")).toMatchObject({ status: 201, text });
   });
 
-  it.each(Object.keys(first))("takes another %s under the same key for another one", async (name) => {
-    expect(second[name]).not.toEqual(first[name]);
+  it("is retried under its key when D1 fails transiently", async () => {
+    vi.spyOn(scheduler, "wait").mockResolvedValue();
+    let tries = 0;
+    const DB = intercepted(env.DB, async (_, execute) => {
+      const result = await execute();
+      if (++tries === 1) throw new Error("D1_ERROR: Network connection lost.");
+      return result;
+    });
+    expect((await add(first, "key", { bindings: { DB } })).status).toBe(201);
+    expect(JSON.parse((await call(`/v1${path}`)).text)).toEqual([{ id: 1, ...first }]);
+  });
+
+  it.each(Object.keys(first))("answers 422 to a different %s under the same key", async (name) => {
     await add(first, "key");
     expect((await add({ ...first, [name]: second[name] }, "key")).status).toBe(422);
   });
 
-  it.each(optional)("takes none of %s for the same under the same key", async (name) => {
+  it.each(optional)("compares an omitted %s under the same key", async (name) => {
     const { [name]: _, ...others } = second;
     const { status, text } = await add(others, "key");
     expect(status).toBe(201);

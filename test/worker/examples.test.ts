@@ -1,4 +1,4 @@
-// What the description gives as the example of a refusal, the service says word for word.
+// The service sends the example of every described error, word for word.
 
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
@@ -6,14 +6,14 @@ import { type DescribedOperation, operations } from "../conformance.ts";
 import { failing } from "./binding.ts";
 import { type Answer, call, createPet, OPERATIONS, type RequestOptions } from "./service.ts";
 
-type Refusals = Record<string, () => Promise<Answer>>;
+type Errors = Record<string, () => Promise<Answer>>;
 
 const REX = { name: "Rex", categoryId: 1 };
 
-/** The refusals that every operation shares. */
-function shared({ operationId, path, responses }: DescribedOperation): Refusals {
+/** The errors of every operation. */
+function shared({ operationId, path, responses }: DescribedOperation): Errors {
   const perform = (options: RequestOptions) => OPERATIONS[operationId]?.(options) ?? expect.fail();
-  // The example's own: it begins its message.
+  // The method in the example: its message starts with it.
   const [, wrong = ""] = /"message":"([A-Z]+) /.exec(JSON.stringify(responses[405])) ?? [];
   return {
     401: () => perform({ authorization: null }),
@@ -23,13 +23,13 @@ function shared({ operationId, path, responses }: DescribedOperation): Refusals 
   };
 }
 
-/** Those of each operation by itself. */
-const PROVOKED: Record<string, Refusals> = {
+/** The other errors of each operation. */
+const PROVOKED: Record<string, Errors> = {
   listPets: {
     400: () => call("/v1/pets?limit=0&offset=20"),
   },
   createPet: {
-    400: () => createPet({ categoryId: "1" }),
+    400: () => createPet('{"categoryId":"1"}'),
     413: () => createPet(new Uint8Array(64 * 1024 + 1)),
     415: () => createPet(REX, { headers: { "Content-Type": "text/plain" } }),
     422: async () => {
@@ -53,9 +53,9 @@ afterEach(() => {
 });
 
 describe.each(operations)("$operationId", (operation) => {
-  const refusals = Object.entries(operation.responses).filter(([status]) => Number(status) >= 400);
+  const errors = Object.entries(operation.responses).filter(([status]) => Number(status) >= 400);
 
-  it.each(refusals)("answers %s as its example", async (status, { content }) => {
+  it.each(errors)("sends the example of %s", async (status, { content }) => {
     vi.spyOn(console, "error").mockReturnValue();
     const provoke = { ...shared(operation), ...PROVOKED[operation.operationId] }[status];
     if (!provoke) expect.fail(`PROVOKED has no request that ${operation.operationId} answers with ${status}`);

@@ -1,8 +1,9 @@
 import { reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
-import { failing } from "./binding.ts";
+import { failing, intercepted } from "./binding.ts";
 import {
+  type Answer,
   badRequest,
   call,
   countPets,
@@ -12,11 +13,12 @@ import {
   OPERATIONS,
   type RequestOptions,
   UNAVAILABLE,
+  UNAVAILABLE_OR_STORED,
 } from "./service.ts";
 
 const INTERNAL = {
   code: "internal_error",
-  message: "The service failed to answer; the failure has been logged.",
+  message: "The service failed; the failure has been logged.",
   status: 500,
 };
 
@@ -28,14 +30,14 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** Asserts that one line of JSON was logged, which names the failure and its cause. */
-function expectLogged(failure: string, cause: string): void {
+/** Asserts that one line of JSON was logged, with the failure and one of the causes, which are separated by "|". */
+function expectLogged(failure: string, causes: string): void {
   const lines = log.mock.calls.map(([line]) => line);
   expect(lines).toEqual([expect.not.stringContaining("\n")]);
   const logged = JSON.parse(String(lines[0]));
   expect(logged).toEqual({
     failure,
-    cause: expect.stringContaining(cause),
+    cause: expect.toSatisfy((cause: string) => causes.split("|").some((part) => cause.includes(part))),
     method: expect.stringMatching(/^[A-Z]+$/),
     path: expect.stringMatching(/^\/v1\/[^?]+$/),
     ray: "8f1b2c3d4e5f6a7b-AMS",
@@ -43,11 +45,27 @@ function expectLogged(failure: string, cause: string): void {
 }
 
 const headers = { "cf-ray": "8f1b2c3d4e5f6a7b-AMS" };
+const WITH_KEY = { ...headers, "Idempotency-Key": "key" };
 
-describe.each([
-  ...Object.entries(OPERATIONS),
-  ["listPets by status", (options: RequestOptions) => call("/v1/pets?status=sold", options)] as const,
-])("%s", (_, perform) => {
+const thrower = () => {
+  throw new Error("thrown on purpose");
+};
+
+const PERFORMED = [
+  ...Object.values(OPERATIONS),
+  (options: RequestOptions) => call("/v1/pets?status=sold", options),
+  (options: RequestOptions) => createPet({ name: "Rex", categoryId: 1 }, { ...options, headers: WITH_KEY }),
+];
+
+/** Performs every operation on a database that fails or answers as `DB` does; each must log one line. */
+async function performAll(DB: D1Database | undefined, expectAnswer: (answer: Answer) => void): Promise<void> {
+  for (const perform of PERFORMED) {
+    log.mockClear();
+    expectAnswer(await perform({ headers, bindings: { DB } }));
+  }
+}
+
+describe("a transient failure of D1", () => {
   it.each([
     "D1_ERROR: Network connection lost.",
     "Network connection lost.",
@@ -59,73 +77,141 @@ describe.each([
     "D1_ERROR: Cannot resolve D1 DB due to transient issue on remote node.",
     "D1_ERROR: D1 DB storage operation exceeded timeout which caused object to be reset.",
     "D1_ERROR: The request timed out.",
+    "D1_ERROR: Query timeout.",
     "D1_ERROR: Replica disconnected from primary.",
     "D1_ERROR: internal error; reference = 0s8a7d6f",
     "D1_ERROR: Currently processing a long-running export.",
     "D1_ERROR: Currently processing a long-running import.",
     "Connection closed: this Durable Object instance is no longer active",
+    'D1_ERROR: {"D1_RESET_DO":true}',
     "D1_ERROR: Failed to parse body as JSON, got: error code: 502",
+    "D1_ERROR: Failed to parse body as JSON, got: error code: 1031",
+    "D1_ERROR: Failed to parse body as JSON, got: error code: 403",
+    "D1_ERROR: Failed to parse body as JSON, got: <!DOCTYPE html>\n<html><title>Temporarily unavailable</title></html>",
+    "D1_ERROR: Failed to parse body as JSON, got: ",
+    "D1_ERROR: database is locked",
     "D1_ERROR: database is locked: SQLITE_BUSY",
     "D1_ERROR: Can't read from request stream because client disconnected.",
-  ])("answers 503 with Retry-After when D1 fails for a while: %s", async (message) => {
-    const answer = await perform({ headers, bindings: { DB: failing(env.DB, new Error(message)) } });
-    expectError(answer, UNAVAILABLE);
-    expect(answer.headers.get("Retry-After")).toBe("1");
-    expectLogged("service_unavailable", message);
+  ])("is 503 with Retry-After: %s", async (message) => {
+    vi.spyOn(scheduler, "wait").mockResolvedValue();
+    const failure = new Error(message);
+    await performAll(failing(env.DB, failure), (answer) => {
+      expect([UNAVAILABLE, UNAVAILABLE_OR_STORED]).toContainEqual(JSON.parse(answer.text));
+      expect(answer.status).toBe(503);
+      expect(answer.headers.get("Retry-After")).toBe("1");
+      expectLogged("service_unavailable", String(failure.stack));
+    });
   });
 
+  it("warns of a create that may have been stored, unless it has a key", async () => {
+    vi.spyOn(scheduler, "wait").mockResolvedValue();
+    const bindings = { DB: failing(env.DB, new Error("Network connection lost.")) };
+    const rex = { name: "Rex", categoryId: 1 };
+    expectError(await createPet(rex, { bindings }), UNAVAILABLE_OR_STORED);
+    expectError(await createPet(rex, { bindings, headers: WITH_KEY }), UNAVAILABLE);
+    expectError(await call("/v1/pets", { bindings }), UNAVAILABLE);
+    expectError(await call("/v1/pets/1", { bindings }), UNAVAILABLE);
+  });
+});
+
+describe("any other failure", () => {
   it.each([
-    new Error("D1_ERROR: no such table: pets: SQLITE_ERROR"),
     new Error("D1_ERROR: CHECK constraint failed: pets: SQLITE_CONSTRAINT"),
     new Error("D1_ERROR: Exceeded maximum DB size: SQLITE_FULL"),
     new Error("D1_ERROR: Your account has exceeded D1's maximum daily row write limit."),
-    new Error("D1_ERROR: Failed to parse body as JSON, got: error code: 403"),
     new Error("D1_ERROR: no such column: preset: SQLITE_ERROR"),
     new Error("D1_ERROR: no such column: reset_at: SQLITE_ERROR"),
+    new Error("D1_ERROR: no such table: timeout: SQLITE_ERROR"),
     new Error("D1_ERROR: internal error"),
     new TypeError("Cannot read properties of undefined"),
-    "a string, thrown",
-  ])("answers a 500 that leaks nothing, and logs the cause: %s", async (failure) => {
-    const answer = await perform({ headers, bindings: { DB: failing(env.DB, failure) } });
-    expectError(answer, INTERNAL);
-    expect(answer.headers.has("Retry-After")).toBe(false);
-    expectLogged("internal_error", String(failure));
+    "a string: network connection lost",
+    { message: "network connection lost" },
+    undefined,
+    null,
+    Symbol("thrown"),
+  ])("is a 500 that reveals nothing, and its cause is logged: %s", async (failure) => {
+    await performAll(failing(env.DB, failure), (answer) => {
+      expectError(answer, INTERNAL);
+      expect(answer.headers.has("Retry-After")).toBe(false);
+      expectLogged("internal_error", String(failure));
+    });
   });
 
-  it("answers 500 without the database", async () => {
-    expectError(await perform({ headers, bindings: { DB: undefined } }), INTERNAL);
-    expectLogged("internal_error", "TypeError");
+  it.each([
+    ["without a prototype", Object.create(null)],
+    ["whose toString throws", { toString: thrower }],
+    ["whose stack throws", Object.defineProperty(new Error(), "stack", { get: thrower })],
+    ["whose stack is not a text", Object.assign(new Error(), { stack: Object.create(null) })],
+  ])("may be a thrown value %s", async (_, failure) => {
+    await performAll(failing(env.DB, failure), (answer) => {
+      expectError(answer, INTERNAL);
+      expectLogged("internal_error", "a value that cannot be printed");
+    });
   });
 
-  it("answers 500 before the migrations", async () => {
+  it("is 500 without the database", async () => {
+    await performAll(undefined, (answer) => {
+      expectError(answer, INTERNAL);
+      expectLogged("internal_error", "TypeError");
+    });
+  });
+
+  it("is 500 before the migrations, and the log names the command that applies them", async () => {
     await reset();
-    expectError(await perform({ headers }), INTERNAL);
-    expectLogged("internal_error", "no such table");
+    await performAll(env.DB, (answer) => {
+      expectError(answer, INTERNAL);
+      expectLogged("internal_error", "no such table");
+      expectLogged("internal_error", "npx wrangler d1 migrations apply DB --env <environment> --remote");
+    });
+  });
+
+  it("is logged with its stack", async () => {
+    const failure = new Error("D1_ERROR: CHECK constraint failed: pets: SQLITE_CONSTRAINT");
+    await call("/v1/pets", { headers, bindings: { DB: failing(env.DB, failure) } });
+    expect(failure.stack).toContain("\n    at ");
+    expect(JSON.parse(String(log.mock.calls[0]?.[0]))).toMatchObject({ cause: failure.stack });
   });
 });
 
-it("logs where the cause was thrown", async () => {
-  const failure = new Error("D1_ERROR: no such table: pets: SQLITE_ERROR");
-  await call("/v1/pets", { headers, bindings: { DB: failing(env.DB, failure) } });
-  expect(failure.stack).toContain("\n    at ");
-  expect(JSON.parse(String(log.mock.calls[0]?.[0]))).toMatchObject({ cause: failure.stack });
-});
+describe("an answer of D1 without what the statement selects", () => {
+  const REX = '{"id":1,"name":"Rex","categoryId":1,"status":"sold"}';
 
-it.each(["http://localhost:8787", "http://127.0.0.1:9000", "http://[::1]"])(
-  "says in the log of a local service, at %s, what may have become of its store",
-  async (origin) => {
-    const failure = new Error("internal error; reference = 0s8a7d6f");
-    await call("/v1/pets", { origin, bindings: { DB: failing(env.DB, failure) } });
-    expect(JSON.parse(String(log.mock.calls[0]?.[0])).hint).toContain("Was .wrangler/state removed");
-  },
-);
+  /** A database that answers every statement with these results. */
+  const answering = (results: unknown) =>
+    intercepted(env.DB, async <T>() => ({ success: true, meta: {}, results }) as T);
+
+  it.each([undefined, null, {}, "", [{}], [null], [{ json: null }], [{ json: "" }], [{ json: 5 }], [{ JSON: REX }]])(
+    "is 500: %j",
+    async (results) => {
+      await performAll(answering(results), (answer) => {
+        expectError(answer, INTERNAL);
+        expectLogged("internal_error", "D1 returned no list of rows|without its JSON|did not return the stored row");
+      });
+    },
+  );
+
+  it.each([[], [{ json: REX }], [{ json: REX, same: null }], [{ json: REX, same: "1" }], [{ json: "{}", same: 1 }]])(
+    "is 500 for createPet: %j",
+    async (...results) => {
+      const DB = answering(results.filter((row) => row !== undefined));
+      for (const key of [{}, WITH_KEY]) {
+        expectError(await createPet({ name: "Rex", categoryId: 1 }, { headers: key, bindings: { DB } }), INTERNAL);
+      }
+    },
+  );
+
+  it("is 500 for listPets if the link to the next page needs an id that is missing", async () => {
+    const DB = answering([{ json: "{}" }, { json: REX }]);
+    expectError(await call("/v1/pets?limit=1", { bindings: { DB } }), INTERNAL);
+  });
+});
 
 it("logs no query", async () => {
   await call("/v1/pets?status=sold", { headers, bindings: { DB: undefined } });
   expect(JSON.parse(String(log.mock.calls[0]?.[0]))).toMatchObject({ method: "GET", path: "/v1/pets" });
 });
 
-it("takes a failure for a transient one only where D1 threw it", async () => {
+it("answers 503 only to a failure that D1 threw", async () => {
   const DB = new Proxy(env.DB, {
     get() {
       throw new Error("Network connection lost.");
@@ -135,7 +221,7 @@ it("takes a failure for a transient one only where D1 threw it", async () => {
   expectLogged("internal_error", "Network connection lost.");
 });
 
-it("goes on after a fault, with nothing half-written", async () => {
+it("leaves nothing half-written, and the next request succeeds", async () => {
   const rex = { name: "Rex", categoryId: 1 };
   await createPet(rex, { bindings: { DB: failing(env.DB, new Error("D1_ERROR: Network connection lost.")) } });
   expect(await countPets()).toBe(0);
@@ -144,10 +230,10 @@ it("goes on after a fault, with nothing half-written", async () => {
   expectBody(await call("/v1/pets"), 200, `[${text}]`);
 });
 
-describe("a body that breaks off", () => {
-  const BROKEN = badRequest("The body cannot be read to its end: it broke off, or is not sent as HTTP has it.");
+describe("an incomplete body", () => {
+  const BROKEN = badRequest("The body is incomplete or malformed.");
 
-  /** A body that fails after a piece that could be an animal already. */
+  /** A body that fails after a part that could already be an animal. */
   const broken = (failure: unknown, type?: "bytes") =>
     new ReadableStream({
       ...(type && { type }),
@@ -161,7 +247,7 @@ describe("a body that breaks off", () => {
     new Error("The request timed out."),
     new TypeError("Premature end of the body"),
     undefined,
-  ])("is the caller's fault, and not logged: %s", async (failure) => {
+  ])("is 400 and not logged: %s", async (failure) => {
     for (const options of [{}, { headers: { "Content-Length": "29" } }]) {
       expectError(await createPet(broken(failure, "bytes"), options), BROKEN);
     }

@@ -4,7 +4,7 @@ import { type Answer, call, createPet, expectBody, expectError, insertPet } from
 const NOT_FOUND = { code: "not_found", message: "There is no animal with this id.", status: 404 };
 const GONE = {
   code: "gone",
-  message: "getPet was removed on 5 December 2030: use GET /v1/pets, with the status filter, instead.",
+  message: "getPet was removed on 5 December 2030: use GET /v1/pets with the status filter instead.",
   status: 410,
 };
 

@@ -11,15 +11,16 @@ import {
   expectError,
   type RequestOptions,
   UNAVAILABLE,
+  UNAVAILABLE_OR_STORED,
 } from "./service.ts";
 
 const REX = { name: "Rex", categoryId: 7, status: "pending" };
 const BAD_KEY = badRequest(
-  "Idempotency-Key must be one key of 1 to 255 printable ASCII characters, in quotes if one is a comma.",
+  "Idempotency-Key must be 1 to 255 printable ASCII characters other than quotation marks; quote it if it contains a comma.",
 );
-const ANOTHER = {
+const CONFLICT = {
   code: "unprocessable_content",
-  message: "This Idempotency-Key has already added another animal.",
+  message: "This Idempotency-Key was already used for a different animal.",
   status: 422,
 };
 
@@ -39,7 +40,7 @@ describe("Idempotency-Key", () => {
     expect(await countPets()).toBe(2);
   });
 
-  it("leaves one animal of 100 concurrent requests", async () => {
+  it("stores one animal for 100 concurrent requests", async () => {
     const answers = await Promise.all(Array.from({ length: 100 }, () => createUnder("key")));
     for (const answer of answers) {
       expectBody(answer, 201, '{"id":1,"name":"Rex","categoryId":7,"status":"pending"}');
@@ -48,7 +49,7 @@ describe("Idempotency-Key", () => {
     expect(await countPets()).toBe(1);
   });
 
-  it("takes an absent status and available, unknown properties, and 7 and 7.0 for the same animal", async () => {
+  it("treats an omitted status and available, 7 and 7.0, with or without unknown properties, as the same animal", async () => {
     const { text } = await createUnder("key", '{"name":"Rex","categoryId":7}');
     expectBody(await createUnder("key", '{"status":"available","categoryId":7.0,"name":"Rex","x":1}'), 201, text);
     expect(await countPets()).toBe(1);
@@ -56,19 +57,19 @@ describe("Idempotency-Key", () => {
 
   it.each([
     ["name", '{"name":"rex","categoryId":9223372036854775807}'],
-    ["name, by its end", '{"name":"Rex\\u0000","categoryId":9223372036854775807}'],
+    ["end of its name", '{"name":"Rex\\u0000","categoryId":9223372036854775807}'],
     ["categoryId", '{"name":"Rex","categoryId":9223372036854775806}'],
     ["status", '{"name":"Rex","categoryId":9223372036854775807,"status":"sold"}'],
-  ])("refuses an animal of another %s with 422, and stores nothing", async (_, other) => {
+  ])("answers 422 to an animal with a different %s, and stores nothing", async (_, other) => {
     const same = '{"name":"Rex","categoryId":9223372036854775807}';
     const first = await createUnder("key", same);
-    expectError(await createUnder("key", other), ANOTHER);
+    expectError(await createUnder("key", other), CONFLICT);
     expect(await countPets()).toBe(1);
     expectBody(await createUnder("key", same), 201, first.text);
   });
 
-  it("keeps keys apart, by case too, and creations without one", async () => {
-    const keys = ["key", "KEY", "key2", "0", 'key"2"', '"key"2'];
+  it("tells keys apart, also by case, and never matches requests without a key", async () => {
+    const keys = ["key", "KEY", "key2", "0", "key 2", "'key'"];
     for (const key of keys) expect((await createUnder(key)).status).toBe(201);
     for (let i = 0; i < 2; i++) expect((await createPet(REX)).status).toBe(201);
     expect(await countPets()).toBe(keys.length + 2);
@@ -77,18 +78,17 @@ describe("Idempotency-Key", () => {
   it.each([
     ["abc", '"abc"'],
     ["a b", '"a b"'],
-    ['a"b', '"a"b"'],
-    ['"', '"""'],
+    ["'a'", "\"'a'\""],
     ['"a, b"', '"a, b"'],
     ["a", "a"],
-  ])("takes %s and %s for one key", async (bare, quoted) => {
+  ])("treats %s and %s as one key", async (bare, quoted) => {
     await createUnder(bare);
     expect((await createUnder(quoted)).status).toBe(201);
     expect(await countPets()).toBe(1);
   });
 
-  it.each(["x", "!", "~", '"', '"a', 'a"', "x".repeat(255), `"${"x".repeat(255)}"`, '" "', '","'])(
-    "takes the key %s",
+  it.each(["x", "!", "#", "+", "-", "~", "x".repeat(255), `"${"x".repeat(255)}"`, '" "', '","'])(
+    "accepts the key %s",
     async (key) => {
       expect((await createUnder(key)).status).toBe(201);
     },
@@ -101,6 +101,11 @@ describe("Idempotency-Key", () => {
     `"${"x".repeat(256)}"`,
     "a\tb",
     "\u007f",
+    '"',
+    '"a',
+    'a"',
+    'a"b',
+    '"a"b"',
     ",",
     "a,b",
     "a, b",
@@ -108,23 +113,23 @@ describe("Idempotency-Key", () => {
     '"a",b',
     'a,"b"',
     '"a"b,c"',
-  ])("refuses the key %j", async (key) => {
+  ])("rejects the key %j", async (key) => {
     expectError(await createUnder(key), BAD_KEY);
     expect(await countPets()).toBe(0);
   });
 
-  it("names the key's fault together with the body's", async () => {
+  it("names a problem of the key together with those of the body", async () => {
     const message =
-      "Idempotency-Key must be one key of 1 to 255 printable ASCII characters, in quotes if one is a comma; status must be one of available, pending, sold.";
+      "Idempotency-Key must be 1 to 255 printable ASCII characters other than quotation marks; quote it if it contains a comma; status must be one of available, pending, sold.";
     expectError(await createUnder("\u007f", { ...REX, status: "gone" }), badRequest(message));
   });
 
-  it("names the key's fault together with that of a body that is no JSON", async () => {
+  it("names a problem of the key together with a body that is not JSON", async () => {
     const { text } = await createUnder("a,b", "{oops");
     expect(JSON.parse(text).message).toMatch(/^Idempotency-Key must be .*; The body is not valid JSON; .*\.$/);
   });
 
-  it("refuses a second header, and stores nothing under either key", async () => {
+  it("rejects two headers, and stores nothing", async () => {
     const headers = new Headers([
       ["Idempotency-Key", "key"],
       ["Idempotency-Key", "key"],
@@ -133,22 +138,22 @@ describe("Idempotency-Key", () => {
     expect(await countPets()).toBe(0);
   });
 
-  it("does not remember a refusal", async () => {
+  it("does not remember a rejected request", async () => {
     expect((await createUnder("key", { name: " ", categoryId: 1 })).status).toBe(400);
     expect((await createUnder("key")).status).toBe(201);
   });
 
-  it("is ignored by the operations that only read", async () => {
+  it("is ignored by operations that only read", async () => {
     expect((await call("/v1/pets", { headers: { "Idempotency-Key": "a,b" } })).status).toBe(200);
   });
 
-  it("is no part of the animal", async () => {
+  it("is not part of the animal", async () => {
     const { text } = await createUnder("key");
     expectBody(await call("/v1/pets/1"), 200, text);
     expectBody(await call("/v1/pets"), 200, `[${text}]`);
   });
 
-  it("is checked by the table too", async () => {
+  it("is also checked by the table", async () => {
     const insert = env.DB.prepare(
       "INSERT INTO pets (name, category_id, status, idempotency_key) VALUES ('Rex', '1', 'sold', ?)",
     );
@@ -160,7 +165,7 @@ describe("Idempotency-Key", () => {
   });
 });
 
-describe("a createPet that D1 fails for a while", () => {
+describe("a createPet during transient failures of D1", () => {
   const LOST = new Error("D1_ERROR: Network connection lost.");
 
   let log: MockInstance<typeof console.error>;
@@ -171,7 +176,7 @@ describe("a createPet that D1 fails for a while", () => {
     vi.restoreAllMocks();
   });
 
-  /** A database that loses `losses` connections, before or after the statement ran; and how many tries it saw. */
+  /** A database that loses `losses` connections, before or after the statement runs, and the number of tries it saw. */
   function losing(losses: number, { stored, failure = LOST }: { stored: boolean; failure?: Error }) {
     const seen = { tries: 0 };
     const DB = intercepted(env.DB, async (_, execute) => {
@@ -187,7 +192,7 @@ describe("a createPet that D1 fails for a while", () => {
     ["after it was stored", 1, true],
     ["twice before it was stored", 2, false],
     ["twice after it was stored", 2, true],
-  ])("with a key is tried again, and stored once: lost %s", async (_, losses, stored) => {
+  ])("with a key is retried and stored once: connection lost %s", async (_, losses, stored) => {
     const { seen, bindings } = losing(losses, { stored });
     const answer = await createUnder("key", REX, { bindings });
     expectBody(answer, 201, '{"id":1,"name":"Rex","categoryId":7,"status":"pending"}');
@@ -197,7 +202,7 @@ describe("a createPet that D1 fails for a while", () => {
     expect(log).not.toHaveBeenCalled();
   });
 
-  it.each([true, false])("with a key is tried 3 times at most (stored: %j)", async (stored) => {
+  it.each([true, false])("with a key is tried at most 3 times (stored: %j)", async (stored) => {
     const { seen, bindings } = losing(Number.POSITIVE_INFINITY, { stored });
     const answer = await createUnder("key", REX, { bindings });
     expectError(answer, UNAVAILABLE);
@@ -211,7 +216,7 @@ describe("a createPet that D1 fails for a while", () => {
   it.each([
     [5_000, 3],
     [5_001, 1],
-  ])("with a key is tried again for 5 s: where the first try ends after %d ms, %d times in all", async (end, tries) => {
+  ])("with a key is retried within 5 s: if the first try takes %d ms, there are %d tries", async (end, tries) => {
     const now = vi.spyOn(Date, "now").mockReturnValue(0);
     const seen = { tries: 0 };
     const DB = intercepted(env.DB, async () => {
@@ -225,18 +230,18 @@ describe("a createPet that D1 fails for a while", () => {
 
   it("without a key is tried once", async () => {
     const { seen, bindings } = losing(1, { stored: false });
-    expectError(await createPet(REX, { bindings }), UNAVAILABLE);
+    expectError(await createPet(REX, { bindings }), UNAVAILABLE_OR_STORED);
     expect(seen.tries).toBe(1);
   });
 
-  it("with a key is tried once where the failure will not pass", async () => {
+  it("with a key is tried once if the failure is permanent", async () => {
     const failure = new Error("D1_ERROR: CHECK constraint failed: pets: SQLITE_CONSTRAINT");
     const { seen, bindings } = losing(1, { stored: false, failure });
     expect((await createUnder("key", REX, { bindings })).status).toBe(500);
     expect(seen.tries).toBe(1);
   });
 
-  it("waits at random, up to 100 and then 200 ms, between its tries", async () => {
+  it("waits a random time between tries, up to 100 and then 200 ms", async () => {
     const waits: number[] = [];
     vi.spyOn(scheduler, "wait").mockImplementation(async (delay) => {
       waits.push(delay);

@@ -48,7 +48,7 @@ describe("a method that is not routed", () => {
         const answer = await call(`/v1${path.replaceAll(/\{\w+\}/g, parameter)}`, { method });
         expectError(answer, {
           code: "method_not_allowed",
-          message: `${method} is not allowed here; allowed are ${allow}.`,
+          message: `${method} is not allowed here; use ${allow}.`,
           status: 405,
         });
         expect(answer.headers.get("Allow")).toBe(allow);

@@ -1,5 +1,5 @@
-// Requests to the service as a caller sends them. What every response must carry is asserted here, and so on every
-// response that any test sees.
+// Requests to the service as a caller sends them. What every response must have is asserted here, for every response in every
+// test.
 
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
@@ -11,14 +11,14 @@ export type { Answer } from "../conformance.ts";
 export const ORIGIN = "https://store.example";
 
 export interface RequestOptions {
-  /** `ORIGIN` where it is left out. */
+  /** Defaults to `ORIGIN`. */
   origin?: string;
   method?: string;
   /** The `Authorization` header; null sends none. */
   authorization?: string | null;
   headers?: Record<string, string>;
   body?: BodyInit;
-  /** Bindings in place of the real ones. */
+  /** Bindings that replace the real ones. */
   bindings?: { [K in keyof Env]?: Env[K] | undefined };
 }
 
@@ -46,7 +46,7 @@ function expectCommonHeaders({ status, headers }: Answer): void {
   expect(headers.get("Content-Type")).toBe(status === 204 ? null : "application/json");
 }
 
-/** createPet with `body`: JSON text or bytes as they are, anything else as JSON. */
+/** createPet with `body`: text, bytes and streams are sent as they are, anything else as JSON. */
 export function createPet(body: unknown, { headers, ...options }: RequestOptions = {}): Promise<Answer> {
   const raw = typeof body === "string" || body instanceof Uint8Array || body instanceof ReadableStream;
   return call("/v1/pets", {
@@ -57,7 +57,7 @@ export function createPet(body: unknown, { headers, ...options }: RequestOptions
   });
 }
 
-/** Every operation that is described, by its name, with a request that it can answer: identifiers are 1, a body is its example. */
+/** Every described operation, by its name. Its request has the id 1 and the example of a body. */
 export const OPERATIONS = Object.fromEntries(
   operations.map((operation) => [
     operation.operationId,
@@ -65,7 +65,7 @@ export const OPERATIONS = Object.fromEntries(
   ]),
 );
 
-/** The path and the options of a request to a described operation. */
+/** The path and options of a request for a described operation. */
 export function requestTo(
   { path, method, requestBody }: DescribedOperation,
   { headers, ...options }: RequestOptions = {},
@@ -85,19 +85,22 @@ export function expectError({ status, text }: Answer, expected: { code: string; 
 
 export const badRequest = (message: string) => ({ code: "bad_request", message, status: 400 });
 
-export const UNAVAILABLE = {
-  code: "service_unavailable",
-  message: "The store cannot be reached at the moment; try again.",
-  status: 503,
-};
+const unavailable = (message: string) => ({ code: "service_unavailable", message, status: 503 });
 
-/** Asserts a success: its status and its whole body, compared as text because a parsed int64 is rounded. */
+export const UNAVAILABLE = unavailable("The store is temporarily unavailable; try again.");
+
+/** After a POST without an Idempotency-Key. */
+export const UNAVAILABLE_OR_STORED = unavailable(
+  "The store is temporarily unavailable, and what you sent may have been added: look for it before you try again. With an Idempotency-Key, a retry is always safe.",
+);
+
+/** Asserts the status and the whole body of a success. Compares text, because a parsed int64 is rounded. */
 export function expectBody({ status, text }: Answer, expected: number, body: string): void {
   expect(text).toBe(body);
   expect(status).toBe(expected);
 }
 
-/** Puts a row straight into the database; int64 in decimal digits. */
+/** Inserts a row directly into the database; int64 in decimal digits. */
 export async function insertPet(
   id: string,
   { name = "Rex", categoryId = "1", status = "available" } = {},

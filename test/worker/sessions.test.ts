@@ -6,7 +6,7 @@ import { call, createPet, insertPet, OPERATIONS, requestTo } from "./service.ts"
 const BOOKMARK = /^[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{32}$/;
 const GIVEN = "00000001-00000002-00000003-0123456789abcdef0123456789abcdef";
 
-/** The real database, and with what its sessions are started. */
+/** The real database, and the constraints or bookmarks that its sessions start with. */
 function watched() {
   const starts: unknown[] = [];
   const DB = new Proxy(env.DB, {
@@ -22,7 +22,7 @@ function watched() {
 }
 
 describe.each(Object.entries(OPERATIONS))("%s", (_, perform) => {
-  it("starts its session unconstrained, and answers with a bookmark", async () => {
+  it("starts an unconstrained session, and returns a bookmark", async () => {
     await insertPet("1");
     const { starts, bindings } = watched();
     const { status, headers } = await perform({ bindings });
@@ -31,7 +31,7 @@ describe.each(Object.entries(OPERATIONS))("%s", (_, perform) => {
     expect(headers.get("x-d1-bookmark")).toMatch(BOOKMARK);
   });
 
-  it("starts its session at the bookmark that it is given", async () => {
+  it("starts its session at the bookmark of the request", async () => {
     const { starts, bindings } = watched();
     await perform({ bindings, headers: { "x-d1-bookmark": GIVEN } });
     expect(starts).toEqual([GIVEN]);
@@ -47,7 +47,7 @@ describe.each(Object.entries(OPERATIONS))("%s", (_, perform) => {
     `${GIVEN}, ${GIVEN}`,
     GIVEN.replaceAll("-", ""),
     "x".repeat(10_000),
-  ])("reads from the primary where the bookmark is of a form that it does not know: %.20s", async (bookmark) => {
+  ])("reads from the primary if the format of the bookmark is unknown: %s", async (bookmark) => {
     await insertPet("1");
     const { starts, bindings } = watched();
     const { status, headers } = await perform({ bindings, headers: { "x-d1-bookmark": bookmark } });
@@ -57,14 +57,14 @@ describe.each(Object.entries(OPERATIONS))("%s", (_, perform) => {
   });
 });
 
-it("a refusal that needs no database has no bookmark", async () => {
+it("a request that is rejected without a query gets no bookmark", async () => {
   for (const path of ["/v1/pets?limit=0", "/v1/pets/x", "/v1/nothing"]) {
     expect((await call(path)).headers.has("x-d1-bookmark")).toBe(false);
   }
 });
 
 it.each(operations.filter(({ path }) => path.includes("{")))(
-  "a 404 of $operationId that comes from the database has one",
+  "a 404 of $operationId has a bookmark if it needed a query",
   async (operation) => {
     const { status, headers } = await call(...requestTo(operation));
     expect(status).toBe(404);
@@ -72,15 +72,15 @@ it.each(operations.filter(({ path }) => path.includes("{")))(
   },
 );
 
-it("a 422 that comes from the database has one", async () => {
+it("a 422 has a bookmark", async () => {
   const headers = { "Idempotency-Key": "key" };
   await createPet({ name: "Rex", categoryId: 1 }, { headers });
-  const { status, headers: refused } = await createPet({ name: "Ada", categoryId: 1 }, { headers });
+  const { status, headers: rejected } = await createPet({ name: "Ada", categoryId: 1 }, { headers });
   expect(status).toBe(422);
-  expect(refused.get("x-d1-bookmark")).toMatch(BOOKMARK);
+  expect(rejected.get("x-d1-bookmark")).toMatch(BOOKMARK);
 });
 
-it("the bookmark of an answer is taken as it stands, and read after", async () => {
+it("the bookmark of a response can be sent back as it is", async () => {
   const { headers } = await createPet({ name: "Rex", categoryId: 1 });
   const { text } = await call("/v1/pets", { headers: { "x-d1-bookmark": String(headers.get("x-d1-bookmark")) } });
   expect(text).toContain('"name":"Rex"');

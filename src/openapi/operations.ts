@@ -1,0 +1,83 @@
+// What every operation has in common: the errors, the bookmark, the version header, and the methods that its path allows.
+
+import { BOOKMARK_HEADER } from "../d1/database.ts";
+import { CHALLENGE, INVALID_TOKEN, KEY_REQUIRED } from "../http/authentication.ts";
+import { INTERNAL, UNAVAILABLE, UNAVAILABLE_OR_STORED } from "../http/errors.ts";
+import { VERSION_HEADER } from "../http/responses.ts";
+import { allowed, notAllowed } from "../http/routing.ts";
+import { constant, error, type Headers, header, type Responses } from "./responses.ts";
+import { mapValues } from "./schemas.ts";
+
+export interface Operation {
+  operationId: string;
+  tags: string[];
+  summary: string;
+  description: string;
+  deprecated?: boolean;
+  parameters: object[];
+  requestBody?: object;
+  /** Without those that every operation has. */
+  responses: Responses;
+  /** The headers of every response that the operation itself gives, errors included. */
+  headers?: Headers;
+}
+
+/** The operations of a path, by method. */
+export type PathItem = Partial<Record<"get" | "post" | "put" | "patch" | "delete", Operation>>;
+
+const bookmarkParameter = {
+  name: BOOKMARK_HEADER,
+  in: "header",
+  description: `The \`${BOOKMARK_HEADER}\` of an earlier response: you read at least the state that response saw, so you always read your own writes. Opaque, and valid only in the environment that issued it. Without it, reads come from the nearest replica.`,
+  schema: { type: "string" },
+};
+
+const version: Headers = {
+  [VERSION_HEADER]: header("The version of the service that answered. Opaque; every deployment changes it.", {
+    type: "string",
+  }),
+};
+
+/** The paths of the document: each operation with what all have in common. */
+export function describePaths(paths: Record<`/${string}`, PathItem>): object {
+  return mapValues(paths, (item) => {
+    const methods = Object.keys(item).map((method) => method.toUpperCase());
+    return mapValues({ ...item }, ({ headers = {}, parameters, responses, ...operation }: Operation, method) => {
+      const own = mapValues(responses, (response) => ({ ...response, headers: { ...headers, ...response.headers } }));
+      const all: Responses = { ...own, ...commonErrors(method, methods, headers) };
+      return {
+        ...operation,
+        parameters: [...parameters, bookmarkParameter],
+        responses: mapValues(all, (response) => ({ ...response, headers: { ...response.headers, ...version } })),
+      };
+    });
+  });
+}
+
+function commonErrors(method: string, pathMethods: string[], headers: Headers): Responses {
+  const allow = allowed(pathMethods);
+  const wrong = ["PUT", "PATCH", "DELETE", "TRACE"].find((candidate) => !pathMethods.includes(candidate)) ?? "";
+  return {
+    ...error("unauthorized", "The API key is missing or not valid. It is checked before the request.", KEY_REQUIRED, {
+      "WWW-Authenticate": header('The challenge (RFC 6750), with `error="invalid_token"` if a token was sent.', {
+        type: "string",
+        enum: [CHALLENGE, INVALID_TOKEN],
+      }),
+    }),
+    ...error("method_not_allowed", "The path does not have this method.", notAllowed(wrong, allow), {
+      Allow: constant("The methods of the path (RFC 9110).", allow),
+    }),
+    ...error(
+      "internal_error",
+      "The service failed; the failure has been logged.",
+      INTERNAL,
+      mapValues(headers, (described) => ({ ...described, required: false })),
+    ),
+    ...error(
+      "service_unavailable",
+      "The store is temporarily unavailable.",
+      method === "post" ? UNAVAILABLE_OR_STORED : UNAVAILABLE,
+      { ...headers, "Retry-After": header("When to try again, in seconds.", { type: "integer", minimum: 1 }) },
+    ),
+  };
+}
