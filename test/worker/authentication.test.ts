@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import service from "../../src/index.ts";
 import { operations } from "../conformance.ts";
 import { failing } from "./binding.ts";
@@ -23,10 +23,6 @@ const REQUESTS: [what: string, path: string, options: RequestOptions][] = [
   ["an invalid query", "/v1/pets?limit=x", {}],
   ["a body that is too large", "/v1/pets", { method: "POST", body: "x".repeat(70_000) }],
 ];
-
-afterEach(() => {
-  vi.restoreAllMocks();
-});
 
 describe.each(REQUESTS)("%s", (_, path, options) => {
   // The operation does not run: using the database would turn the 401 into a 500.

@@ -3,7 +3,7 @@
 // every property.
 
 import { env } from "cloudflare:workers";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { componentOf, type DescribedOperation, operations } from "../conformance.ts";
 import { intercepted } from "./binding.ts";
 import { call, type RequestOptions, requestTo } from "./service.ts";
@@ -26,10 +26,6 @@ const creations = operations
       call(...requestTo(creation, { ...options, body: JSON.stringify(resource), headers: { "Idempotency-Key": key } }));
     return { ...creation, examples: examplesOf(creation), add };
   });
-
-afterEach(() => {
-  vi.restoreAllMocks();
-});
 
 describe.each(creations)("$operationId", ({ path, add, examples, ...creation }) => {
   const [first = {}, second = {}] = examples;

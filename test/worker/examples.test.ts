@@ -49,7 +49,6 @@ const PROVOKED: Record<string, Errors> = {
 
 afterEach(() => {
   vi.useRealTimers();
-  vi.restoreAllMocks();
 });
 
 describe.each(operations)("$operationId", (operation) => {

@@ -1,6 +1,6 @@
 import { reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
+import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import { failing, intercepted } from "./binding.ts";
 import {
   type Answer,
@@ -25,9 +25,6 @@ const INTERNAL = {
 let log: MockInstance<typeof console.error>;
 beforeEach(() => {
   log = vi.spyOn(console, "error").mockReturnValue();
-});
-afterEach(() => {
-  vi.restoreAllMocks();
 });
 
 /** Asserts that one line of JSON was logged, with the failure and one of the causes, which are separated by "|". */

@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
+import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import { intercepted } from "./binding.ts";
 import {
   type Answer,
@@ -171,9 +171,6 @@ describe("a createPet during transient failures of D1", () => {
   let log: MockInstance<typeof console.error>;
   beforeEach(() => {
     log = vi.spyOn(console, "error").mockReturnValue();
-  });
-  afterEach(() => {
-    vi.restoreAllMocks();
   });
 
   /** A database that loses `losses` connections, before or after the statement runs, and the number of tries it saw. */
