@@ -1,4 +1,4 @@
--- The checks hold the rules of NewPet once more, so that no other writer can store what the service would refuse.
+-- The checks repeat the rules of NewPet, so that no other writer can store what the service would reject.
 CREATE TABLE pets (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL CHECK (

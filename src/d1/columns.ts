@@ -43,7 +43,7 @@ export function jsonIn(row: Partial<JsonRow> | undefined): string {
   return row.json;
 }
 
-/** The id in the JSON of a row. Throws if it has none. Selecting one more column would make a page a fifth slower. */
+/** The id in the JSON of a row. Throws if the id is missing. Selecting one more column would make a page a fifth slower. */
 export function idIn(json: string): bigint {
   const { id } = Object(parseJson(json, ["id"]));
   if (typeof id !== "bigint") throw new Error("D1 returned a row without an id.");

@@ -25,8 +25,8 @@ interface PageQuery {
 }
 
 /**
- * The page of `query` at `url`: its JSON, and its Link header if there is a next page. `rows` are the JSON of its rows and, if
- * there is a next page, of one row more.
+ * The JSON of a page, and its Link header if there is a next page. `rows` has the JSON of each row; a row beyond the limit means
+ * that there is a next page.
  */
 export function toPage(url: string, query: PageQuery, rows: string[]): { page: string; link: { Link?: string } } {
   const shown = rows.slice(0, query.limit);

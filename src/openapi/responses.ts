@@ -69,7 +69,7 @@ export const pageResponses = (name: string, examples: object[], message: string)
     headers: {
       ...bookmark(),
       Link: header(
-        "The next page (RFC 8288). The last page has none.",
+        "The next page (RFC 8288). Absent on the last page.",
         { type: "string", pattern: '^<[^<>]+>; rel="next"$' },
         false,
       ),

@@ -15,14 +15,14 @@ function expectDeprecated({ headers }: Answer): void {
 }
 
 describe("getPet", () => {
-  it("answers the animal, marked as deprecated", async () => {
+  it("returns the animal, marked as deprecated", async () => {
     await createPet({ name: "Rex", categoryId: 7, status: "sold" });
     const answer = await call("/v1/pets/1");
     expectBody(answer, 200, '{"id":1,"name":"Rex","categoryId":7,"status":"sold"}');
     expectDeprecated(answer);
   });
 
-  it("marks it with the day of the deprecation", () => {
+  it("has the day of the deprecation in its Deprecation header", () => {
     expect(new Date(1795132800 * 1000).toISOString()).toBe("2026-11-20T00:00:00.000Z");
   });
 
@@ -38,13 +38,13 @@ describe("getPet", () => {
     },
   );
 
-  it("tells neighbours beyond 2^53 apart", async () => {
+  it("distinguishes neighbors beyond 2^53", async () => {
     await insertPet("9007199254740993");
     expectError(await call("/v1/pets/9007199254740992"), NOT_FOUND);
     expectError(await call("/v1/pets/9007199254740994"), NOT_FOUND);
   });
 
-  it("takes percent-encoded digits for the same digits (RFC 3986, section 6.2.2.2)", async () => {
+  it("accepts percent-encoded digits (RFC 3986, section 6.2.2.2)", async () => {
     await insertPet("12");
     expect((await call("/v1/pets/%31%32")).status).toBe(200);
   });

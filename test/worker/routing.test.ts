@@ -6,7 +6,7 @@ import { badRequest, call, createPet, expectError, ORIGIN } from "./service.ts";
 
 const NOT_FOUND = { code: "not_found", message: "There is nothing at this path.", status: 404 };
 
-describe("a path that is not routed", () => {
+describe("an unknown path", () => {
   it.each([
     "/v1",
     "/v1/",
@@ -31,7 +31,7 @@ describe("a path that is not routed", () => {
   });
 });
 
-// Those that the runtime knows and an operation may have, and some that none of ours will have.
+// The methods that an operation may have, and some that no operation has.
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "PROPFIND", "PURGE"];
 
 const allowOf = (methods: string[]) =>
@@ -39,7 +39,7 @@ const allowOf = (methods: string[]) =>
     .sort()
     .join(", ");
 
-describe("a method that is not routed", () => {
+describe("an unknown method", () => {
   it.each([...new Set(operations.map(({ path }) => path))])("on %s is 405 with Allow", async (path) => {
     const routed = operations.filter((operation) => operation.path === path).map(({ method }) => method);
     const allow = allowOf(routed);
@@ -57,14 +57,14 @@ describe("a method that is not routed", () => {
   });
 });
 
-/** Asks with a URL as HTTP may bring it, which no Request can be made with. */
+/** Sends a URL that HTTP can deliver but that a Request cannot be made with. */
 function fetchRaw(url: string): Promise<Response> {
   const request = new Request(`${ORIGIN}/v1/pets`, { headers: { Authorization: "Bearer first-key" } });
   const raw = new Proxy(request, { get: (target, name) => (name === "url" ? url : Reflect.get(target, name)) });
   return service.fetch(raw, env);
 }
 
-describe("a Host that is no host", () => {
+describe("a Host header that is not a host", () => {
   it("is 400 with an Error body, and not logged", async () => {
     const log = vi.spyOn(console, "error");
     const response = await fetchRaw("http://a:99999/v1/pets");
@@ -84,7 +84,7 @@ describe("a URL that is not normalized", () => {
   );
 
   it.each(["/v1\\pets?limit=1", "/v1/./pets?limit=1", "/v1/x/../pets?limit=1"])(
-    "%s is /v1/pets, and the link to the next page says so",
+    "%s is /v1/pets, also in the link to the next page",
     async (path) => {
       for (let i = 0; i < 2; i++) await createPet({ name: "Rex", categoryId: 1 });
       const { status, headers } = await fetchRaw(ORIGIN + path);
@@ -94,7 +94,7 @@ describe("a URL that is not normalized", () => {
   );
 
   it("names a parameter in ASCII on one line", async () => {
-    const response = await fetchRaw(`${ORIGIN}/v1/pets?\u2028\ud800é=1`);
+    const response = await fetchRaw(`${ORIGIN}/v1/pets?\u2028\ud800é=1\u2028\n2`);
     expect(await response.json()).toEqual(
       badRequest("unknown query parameter %E2%80%A8%EF%BF%BD%C3%A9: use limit, status, after."),
     );
@@ -103,7 +103,7 @@ describe("a URL that is not normalized", () => {
 
 describe("HEAD", () => {
   it.each(["/v1/pets", "/v1/pets?limit=1", "/v1/pets?limit=0", "/v1/pets/1", "/v1/pets/9", "/v1/nothing", "/nothing"])(
-    "on %s answers as GET does, without the body",
+    "on %s answers like GET, without the body",
     async (path) => {
       await createPet({ name: "Rex", categoryId: 1 });
       await createPet({ name: "Ada", categoryId: 1 });
@@ -119,7 +119,7 @@ describe("HEAD", () => {
 
 describe("OPTIONS", () => {
   it.each(["/v1/pets", "/v1/pets/1", "/v1/nothing", "/v1", "/nothing"])(
-    "on %s is the same 204, without a key",
+    "on %s gets the same 204, without a key",
     async (path) => {
       const answer = await call(path, {
         method: "OPTIONS",
@@ -139,4 +139,11 @@ describe("OPTIONS", () => {
       });
     },
   );
+});
+
+it("a response has no Worker-Version if the version binding is missing", async () => {
+  const request = new Request(`${ORIGIN}/v1/pets`, { headers: { Authorization: "Bearer first-key" } });
+  const response = await service.fetch(request, { ...env, VERSION: undefined } as unknown as Env);
+  expect(response.status).toBe(200);
+  expect(response.headers.has("Worker-Version")).toBe(false);
 });
