@@ -1,5 +1,5 @@
-// The commands that tests and measurements run. All that a command has started ends with it, and nothing outlives this
-// process: elsewhere by a process group, on Windows, which has none, by its tree of processes.
+// The commands that tests and measurements run. Everything that a command started ends with it, and nothing outlives this
+// process.
 
 import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -11,9 +11,9 @@ type Command = ChildProcessByStdio<null, Readable, Readable>;
 
 const WINDOWS = process.platform === "win32";
 
-/** `env` is added to this process' environment. */
+/** Starts a command; `env` is added to the environment of this process. */
 export function launch(command: string, args: string[], folder: string, env: NodeJS.Dict<string> = {}): Command {
-  // On Windows npm's commands, and those of packages, are scripts, which its shell alone can run.
+  // On Windows, npm and the commands of packages are scripts, which only a shell can run.
   const line = WINDOWS
     ? [command, ...args].map((word) => (word.includes(" ") ? `"${word}"` : word)).join(" ")
     : command;
@@ -30,7 +30,7 @@ export function launch(command: string, args: string[], folder: string, env: Nod
   return child;
 }
 
-/** Ends the command and all that it has started: gently, or at once as a power cut would (on Windows always at once). */
+/** Ends the command and everything that it started: gently, or at once like a power failure (on Windows always at once). */
 export async function end(child: ChildProcess, signal: "SIGTERM" | "SIGKILL" = "SIGTERM"): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, "exit");
@@ -38,7 +38,7 @@ export async function end(child: ChildProcess, signal: "SIGTERM" | "SIGKILL" = "
   await ended;
 }
 
-/** What the command prints. Throws with it when the command fails. */
+/** What the command prints. Throws an error with it if the command fails. */
 export async function run(command: string, args: string[], folder = "."): Promise<string> {
   const child = launch(command, args, folder);
   const ended = new Promise((done, fail) => child.once("error", fail).once("close", done));

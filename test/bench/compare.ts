@@ -1,6 +1,6 @@
-// Interleaved rounds: every case takes its turn in each, so that a slow moment of the machine meets all of them alike, and
-// the median forgets it. The ratio is taken within a round, where both sides met the same moment. Every other round goes
-// backwards, cases and sides, so that none always follows the same one. The first rounds warm up, and do not count.
+// Interleaved rounds: each round measures every case, so a slow moment of the machine affects all of them alike, and the median
+// ignores it. The ratio is taken within a round. Every other round runs backwards, so no case always follows the same one. The
+// first rounds warm up and do not count.
 
 export type Side = "floor" | "service";
 
@@ -12,7 +12,7 @@ interface Case {
 
 const WARM_UP = 3; // rounds
 
-/** Measures the cases, which are named, and prints the medians; `rounds` is an odd number. */
+/** Measures the cases and prints the medians. `rounds` must be odd. */
 export async function compare(goalIs: "at most" | "at least", cases: Record<string, Case>, rounds: number) {
   const results = Object.entries(cases).map(([name, { goal, measure }]) => {
     const figures: Record<Side, number[]> = { floor: [], service: [] };

@@ -1,12 +1,13 @@
-// Creates and lists by turns, over many connections, and then whether each animal is stored once, as its caller was told.
-// It ends by itself: the requests are counted, and each has to be answered in time.
+// Creates and lists in turn over many connections, and then checks that each animal is stored once, as its caller was told.
+// The number of requests is fixed, and each must be answered in time.
 
+import { nextPage } from "../conformance.ts";
 import { call, start } from "./runtime.ts";
 
 const ANIMALS = 20_000; // and as many lists
 const CONNECTIONS = 64;
 
-/** Makes the process fail where anything is not as it must be. */
+/** Makes the process fail if a check fails. */
 export async function load(): Promise<void> {
   await using server = await start();
   const pets = `${server.origin}/v1/pets`;
@@ -25,7 +26,7 @@ export async function load(): Promise<void> {
   console.log(`\n${ANIMALS} creates and ${ANIMALS} lists over ${CONNECTIONS} connections`);
   await Promise.all(Array.from({ length: CONNECTIONS }, connection));
   const stored = await allAnimals(pets);
-  // Each has another name: where as many are found as were created and are stored, none is lost and none is stored twice.
+  // Every name is different: if as many are found as were created and stored, none is lost or stored twice.
   const found = new Set(created).intersection(new Set(stored)).size;
   const checks = {
     "requests that failed": { seen: failed, "must be": 0, met: failed === 0 },
@@ -43,7 +44,7 @@ async function allAnimals(pets: string): Promise<string[]> {
   while (next !== undefined) {
     const page = await call(next);
     for (const animal of (await page.json()) as object[]) animals.push(JSON.stringify(animal));
-    next = /<(.+)>; rel="next"/.exec(page.headers.get("Link") ?? "")?.[1];
+    next = nextPage(page);
   }
   return animals;
 }

@@ -1,5 +1,5 @@
-// What the service costs beside the floor: Worker time per request, in one isolate and on one database. The runtime is
-// workerd alone, because what `wrangler dev` puts around it costs more than what is measured.
+// The cost of the service relative to the floor: Worker time per request, in one isolate and on one database. The runtime is
+// workerd alone, because what `wrangler dev` adds to it costs more than what is measured.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -12,7 +12,7 @@ import { compare } from "./compare.ts";
 import { ANIMALS, type Command, OPERATIONS, type Subject } from "./operations.ts";
 import { project } from "./runtime.ts";
 
-// DB is there for its class alone, of which the Worker makes a client of its own database.
+// The Worker uses only the class of DB, to create a D1 client for its own database.
 const configuration = (compatibilityDate: string) => `
 using Workerd = import "/workerd/workerd.capnp";
 const worker :Workerd.Worker = (
@@ -63,7 +63,7 @@ export async function overhead(): Promise<void> {
       return ((performance.now() - before) * 1000) / calls;
     };
     const measure = async (subject: Subject) => {
-      // Once for nothing: what ran before has left the caches full of other things.
+      // A first, discarded run fills the caches.
       await timeOf(subject);
       return (await timeOf(subject)) - (await timeOf("none"));
     };
@@ -71,7 +71,11 @@ export async function overhead(): Promise<void> {
   });
   for (const operation of Object.keys(OPERATIONS)) {
     const answerOf = (subject: Subject) => send({ subject, operation, calls: 1 });
-    assert.equal(await answerOf("service"), await answerOf("floor"), `${operation}: the floor gives another answer`);
+    assert.equal(
+      await answerOf("service"),
+      await answerOf("floor"),
+      `${operation}: the floor gives a different response`,
+    );
   }
   console.log("\nWorker time per request in µs, D1's client included");
   await compare("at most", Object.fromEntries(cases), 41);

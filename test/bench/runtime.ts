@@ -1,19 +1,19 @@
-// The runtime of `npm run dev`, each time in a fresh copy of the project, so that no data or setting of the developer
-// is used or changed.
+// The runtime of `npm run dev`, in a fresh copy of the project, so that nothing of the developer's own local state is used or
+// changed.
 
 import { copyProject, KEY, removeProject, startDev } from "../http/dev-server.ts";
 
-const PATIENCE = 30_000; // milliseconds
+const TIMEOUT = 30_000; // milliseconds
 
-/** Runs the service on an empty database; `options` go to wrangler, such as the script to run in its place. */
+/** Runs the service on an empty database. `options` are passed to wrangler, such as a different script to run. */
 export async function start(...options: string[]): Promise<{ origin: string } & AsyncDisposable> {
   const copy = project();
-  // Without a line for each request, whose writing would be measured too.
+  // Without a log line for each request, which would be measured too.
   const { origin, stop } = await startDev(copy.folder, "--log-level", "warn", ...options);
   return { origin, [Symbol.asyncDispose]: () => stop().then(copy[Symbol.dispose]) };
 }
 
-/** A fresh copy of the project, which goes with this process at the latest. */
+/** A fresh copy of the project, which is removed when this process ends at the latest. */
 export function project(): { folder: string } & Disposable {
   const folder = copyProject();
   const remove = () => removeProject(folder);
@@ -21,11 +21,11 @@ export function project(): { folder: string } & Disposable {
   return { folder, [Symbol.dispose]: remove };
 }
 
-/** Creates the animal that is given, and gets the URL otherwise. Throws unless a good answer comes in time. */
+/** Creates the given animal, or else gets the URL. Throws if the response is an error or late. */
 export async function call(url: string, animal?: object): Promise<Response> {
   const json = { ...KEY, "Content-Type": "application/json" };
   const request = animal ? { method: "POST", headers: json, body: JSON.stringify(animal) } : { headers: KEY };
-  const response = await fetch(url, { ...request, signal: AbortSignal.timeout(PATIENCE) });
+  const response = await fetch(url, { ...request, signal: AbortSignal.timeout(TIMEOUT) });
   if (!response.ok) throw new Error(`${url} failed: ${await response.text()}`);
   return response;
 }

@@ -1,7 +1,6 @@
-// Calls a handler some hundred times for one HTTP request, because a Worker's clock stands still while it computes: the
-// caller times the batch from outside. All handlers run here, in one isolate, on one Durable Object's SQLite.
-// D1 is its own client over that SQLite: in production too every query goes through it, at a cost of its own; only what is
-// beyond it is replaced, the network or the simulator, which would hide the Worker's time.
+// Calls a handler some hundred times for each HTTP request: a Worker's clock stands still while it computes, so the caller times
+// the batch from outside. All handlers run here, in one isolate, on the SQLite of one Durable Object. Queries go through D1's own
+// client, as in production; only the network or simulator behind it is replaced, which would hide the Worker's time.
 
 import { DurableObject } from "cloudflare:workers";
 import service from "../../../src/index.ts";
@@ -23,7 +22,7 @@ export class Store extends DurableObject<Env> {
     }
     const { subject, operation, calls } = command;
     const env = { ...this.env, DB: clientLike(this.env.DB, storage.sql) };
-    // Rolled back, so that no batch leaves the next one another database, and no commit to a disk is timed.
+    // Rolled back, so that every batch finds the same database, and no commit to a disk is timed.
     return storage.transaction(async (transaction) => {
       let response = NOTHING;
       for (let call = 0; call < calls; call++) {
@@ -39,13 +38,13 @@ export class Store extends DurableObject<Env> {
 function requestOf(operation: string, call: number, key: string): Request {
   const [method = "GET", path = "/", body] = OPERATIONS[operation]?.request(call) ?? [];
   const text = body && JSON.stringify(body);
-  // With a Content-Length, as every caller's HTTP library sends it.
+  // HTTP libraries send a Content-Length.
   const entity = text && { "Content-Type": "application/json", "Content-Length": String(text.length) };
   const headers = { Authorization: `Bearer ${key}`, ...entity };
   return new Request(`https://store.example${path}`, { method, headers, body: text ?? null });
 }
 
-// What the client carries as a response header, from D1 to getBookmark().
+// The response header from which the client takes the bookmark.
 const BOOKMARK = { "x-cf-d1-session-commit-token": `00000000-00000000-00000000-${"0".repeat(32)}` };
 
 interface Query {
@@ -53,7 +52,7 @@ interface Query {
   params: SqlStorageValue[];
 }
 
-/** A client of this database; `client` is one of another, and only tells which class that is. */
+/** A D1 client for this database, of the same class as `client`. */
 function clientLike(client: D1Database, database: SqlStorage): D1Database {
   const Client = client.constructor as new (server: object) => D1Database;
   const answer = ({ sql, params }: Query) => {
