@@ -1,7 +1,9 @@
 // Every rejected request is an ApiError, thrown anywhere and rendered here. Anything else that is thrown is our own fault:
 // the caller gets a fixed message, and the log gets the cause.
 
+import type * as z from "zod/mini";
 import { TransientFailure } from "../d1/database.ts";
+import { problemsOf } from "../values/wording.ts";
 import { IDEMPOTENCY_HEADER } from "./idempotency.ts";
 import { logFailure } from "./log.ts";
 import { json } from "./responses.ts";
@@ -37,6 +39,15 @@ export class ApiError extends Error {
     this.code = code;
     this.headers = headers;
   }
+}
+
+type Results<Parts> = { [Part in keyof Parts]: z.core.util.SafeParseResult<Parts[Part]> };
+
+/** What schemas made of the parts of a request. Throws a 400 that names every problem in every part. */
+export function validated<Parts extends unknown[]>(...results: Results<Parts>): Parts {
+  const problems = results.flatMap(({ error }) => (error ? problemsOf(error) : []));
+  if (problems.length > 0) throw new ApiError("bad_request", `${problems.join("; ")}.`);
+  return results.map(({ data }) => data) as Parts;
 }
 
 /** The response to `request` for anything that was thrown. Logs the cause of a 500 or 503. */

@@ -2,8 +2,8 @@
 
 import * as z from "zod/mini";
 import { BODY_LIMIT, jsonText } from "../http/body.ts";
+import { validated } from "../http/errors.ts";
 import { parseQuery } from "../http/query.ts";
-import { validated } from "../http/validation.ts";
 import { DEPRECATION_HEADERS, REMOVAL, REMOVED } from "../pets/deprecation.ts";
 import { UNKNOWN_ID } from "../pets/operations.ts";
 import { NewPet, Pet, PetQuery, PetStatus } from "../pets/pet.ts";
