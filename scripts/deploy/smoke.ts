@@ -8,11 +8,11 @@ import { BOOKMARK_HEADER } from "../../src/d1/database.ts";
 import { DEPRECATION_HEADERS } from "../../src/pets/deprecation.ts";
 import { IDEMPOTENCY_HEADER } from "../../src/http/idempotency.ts";
 import { parseJson, printJson } from "../../src/values/json.ts";
+import { SMOKE_TEST } from "../environment.ts";
 import { type Answer, ask, type Limits, type Target, Unanswered } from "./poll.ts";
 
-// The key and the animal belong together: with another animal, the key would be refused.
-const KEY = "smoke test";
-const NEW_PET = { name: "Smoke test", categoryId: 9223372036854775807n, status: "sold" };
+// The key and the animal belong together: with a different animal, the key would be rejected.
+const { key: KEY, pet: NEW_PET } = SMOKE_TEST;
 
 /** Throws with what went wrong, at which request. */
 export async function smoke(target: Target, key: string, limits: Limits): Promise<void> {
