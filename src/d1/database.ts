@@ -43,7 +43,7 @@ const MIGRATE = "npx wrangler d1 migrations apply DB --env <environment> --remot
 
 // D1 has no error codes. https://developers.cloudflare.com/d1/observability/debug-d1/ lists some of its messages; the others
 // were seen in production.
-const TRANSIENT = new RegExp(
+export const TRANSIENT = new RegExp(
   [
     "network connection lost",
     "\\breset\\b",
