@@ -3,7 +3,7 @@
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -45,19 +45,24 @@ interface Options {
   quiet?: boolean;
   /** Whether it ends with this process, however far it is, and all that it has started: its local database, for one. */
   cutOff?: boolean;
+  /** SQL that the command runs from a file, which only its owner can read. */
+  sql?: string;
 }
 
 /** Runs a command. Throws WranglerFailed. */
 export async function wrangler(
   args: string[],
-  { env = {}, quiet = false, cutOff = false }: Options = {},
+  { env = {}, quiet = false, cutOff = false, sql }: Options = {},
 ): Promise<Finished> {
   const folder = mkdtempSync(join(tmpdir(), "wrangler-"));
   const remove = () => rmSync(folder, { recursive: true, force: true });
   process.once("exit", remove);
   try {
     const report = join(folder, "report.ndjson");
-    const child = spawn(process.execPath, ["--no-warnings", WRANGLER, ...args], {
+    const script = join(folder, "script.sql");
+    if (sql !== undefined) writeFileSync(script, sql, { mode: 0o600 });
+    const file = sql === undefined ? [] : ["--file", script];
+    const child = spawn(process.execPath, ["--no-warnings", WRANGLER, ...args, ...file], {
       env: { ...process.env, WRANGLER_OUTPUT_FILE_PATH: report, ...env },
       // Nothing is asked: what Wrangler would ask a person, it takes for granted.
       stdio: ["ignore", "pipe", "pipe"],
