@@ -1,24 +1,48 @@
-// Saves a store into a file, one row a line: `npm run backup -- <environment> <file>`. Callers may go on writing: it is the
-// store as it was at the beginning. Under its name the file is whole; until then it is `<file>.partial`.
+// Saves a store in a file, one row per line: `npm run backup -- <environment> <file>`. Callers can go on writing: the file is
+// the store as it was at the start. It gets its name when it is complete, and never replaces or follows anything.
 
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { closeSync, fsyncSync, linkSync, lstatSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { command, progress } from "./command.ts";
-import { Failure, openStore, readStore } from "./store.ts";
+import { Failure, readExtent, readStore, type Store } from "./store.ts";
 
-await command("backup", async (environment, file) => {
-  if (existsSync(file)) throw new Failure(`${file} is there already, and a backup overwrites nothing.`);
-  const partial = `${file}.partial`;
-  const output = openSync(partial, "w");
-  process.once("exit", () => rmSync(partial, { force: true }));
-  const { rows, extent } = await openStore(environment);
-  let saved = 0;
-  for await (const lines of readStore(environment, extent)) {
-    writeFileSync(output, `${lines.join("\n")}\n`);
-    saved += lines.length;
-    progress(`${saved} of ${rows} lines`);
+/** Returns the line to end with. Throws Failure and WranglerFailed. */
+export async function backup(store: Store, file: string): Promise<string> {
+  if (lstatSync(file, { throwIfNoEntry: false })) {
+    throw new Failure(`${file} already exists, and a backup never overwrites anything.`);
   }
-  fsyncSync(output);
-  closeSync(output);
-  renameSync(partial, file);
-  return `Saved ${environment} into ${file}: ${saved} lines.`;
-});
+  const partial = join(dirname(file), `backup-${randomUUID()}.partial`);
+  // Readable only by its owner, because it has Idempotency-Keys.
+  const output = openSync(partial, "wx", 0o600);
+  const remove = () => rmSync(partial, { force: true });
+  process.once("exit", remove);
+  let saved = 0;
+  try {
+    for await (const lines of readStore(store, await readExtent(store))) {
+      writeFileSync(output, `${lines.join("\n")}\n`);
+      saved += lines.length;
+      progress(`saved ${saved} lines`);
+    }
+    fsyncSync(output);
+    closeSync(output);
+    publish(partial, file);
+  } finally {
+    remove();
+    process.off("exit", remove);
+  }
+  return `Saved ${store.environment} in ${file}: ${saved} lines.`;
+}
+
+/** Gives a file its name. Throws EEXIST if the name is taken. */
+export function publish(partial: string, file: string, link = linkSync): void {
+  try {
+    link(partial, file);
+  } catch {
+    // Not every file system has hard links. An empty file reserves the name, and is then replaced.
+    closeSync(openSync(file, "wx"));
+    renameSync(partial, file);
+  }
+}
+
+if (import.meta.main) await command("backup", backup);

@@ -1,19 +1,25 @@
-// A stock of animals in a file, in the form of lines.ts: a backup, or one from elsewhere.
+// The file of a restore: a backup, or animals from elsewhere, in the format of lines.ts. It is read once to check it, and
+// again to load and to verify it, so that memory does not grow with it. Therefore ids must be ascending.
 
-import { createReadStream } from "node:fs";
-import { checkLine, Fault, type Line } from "./lines.ts";
+import { createReadStream, statSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { checkRow, Fault, LINE_BYTES, type Line, lineOf } from "./lines.ts";
 import { Failure } from "./store.ts";
-import type { Table } from "./tables.ts";
+import { TABLES, type Table } from "./tables.ts";
+
+/** Half of int64: as many ids remain for new animals. SQLite picks ids at random once the greatest is used. */
+export const GREATEST_ID = 2n ** 62n;
 
 const FAULTS_SHOWN = 10;
+const MOST_FAULTS = 1_000;
 
-/**
- * The lines of a stock, each with an id: one that has none is numbered from 1. Throws at the end, with the numbers of the
- * lines that are wrong.
- */
-export async function* readStock(file: string): AsyncGenerator<Line> {
+/** The lines of a file, each with an id. Throws a Failure at the end that names the invalid lines by their numbers. */
+export async function* readInput(file: string): AsyncGenerator<Line> {
+  if (!statSync(file).isFile()) throw new Failure(`${file} is not a regular file.`);
+  // Keys must be unique, and there may be too many to remember: SQLite keeps an unnamed database in a temporary file.
+  using keys = new DatabaseSync("");
+  const check = checker(keys);
   const faults: string[] = [];
-  const check = checker();
   let number = 0;
   for await (const bytes of linesOf(file)) {
     number++;
@@ -21,50 +27,42 @@ export async function* readStock(file: string): AsyncGenerator<Line> {
       yield check(bytes, number);
     } catch (fault) {
       if (!(fault instanceof Fault)) throw fault;
-      faults.push(`line ${number}: ${fault.message}`);
+      if (faults.push(`line ${number}: ${fault.message}`) === MOST_FAULTS) break;
     }
   }
   if (faults.length === 0) return;
-  const shown = faults.slice(0, FAULTS_SHOWN);
-  const more = faults.length > shown.length ? [`and ${faults.length - shown.length} more`] : [];
-  throw new Failure([`Nothing was loaded: ${file} has wrong lines.`, ...shown, ...more].join("\n"));
+  const more = faults.length === MOST_FAULTS ? "and many more" : `and ${faults.length - FAULTS_SHOWN} more`;
+  const shown = faults.length > FAULTS_SHOWN ? [...faults.slice(0, FAULTS_SHOWN), more] : faults;
+  throw new Failure([`${file} has invalid lines:`, ...shown].join("\n"));
 }
 
-/** Checks one line after the other, also by those before it: ids and keys are unique, and all rows have ids or none. */
-function checker(): (bytes: Uint8Array, number: number) => Line {
-  const seen = new Map<string, number>();
-  const tables = new Map<Table, { rows: number; numbered: boolean }>();
+/** Checks one line after the other: ids ascend, or no line has one and they are numbered from 1; keys are unique. */
+function checker(keys: DatabaseSync): (bytes: Uint8Array, number: number) => Line {
+  keys.exec("CREATE TABLE keys (key TEXT PRIMARY KEY, line INTEGER) WITHOUT ROWID; BEGIN");
+  const add = keys.prepare("INSERT INTO keys VALUES (?, ?) ON CONFLICT DO NOTHING");
+  const find = keys.prepare("SELECT line FROM keys WHERE key = ?");
+  let last: { table: Table; id: bigint; numbered: boolean } | undefined;
   return (bytes, number) => {
-    const { table, row } = checkLine(decode(bytes));
-    const hasId = row["id"] !== undefined;
-    const { rows, numbered } = tables.get(table) ?? { rows: 0, numbered: !hasId };
-    if (numbered && hasId) throw new Fault("has an id, which the lines before have not");
-    if (!numbered && !hasId) throw new Fault("has no id, which the lines before have");
-    tables.set(table, { rows: rows + 1, numbered });
-    row["id"] ??= BigInt(rows + 1);
-    for (const property of ["id", "idempotencyKey"]) {
-      if (row[property] === undefined) continue;
-      const value = `${table.name} ${property} ${row[property]}`;
-      const other = seen.get(value);
-      if (other !== undefined) throw new Fault(`has the ${property} of line ${other}`);
-      seen.set(value, number);
+    const [table, row] = checkRow(bytes);
+    const id = row["id"] as bigint | undefined;
+    const before = last?.table === table ? last : { table, id: 0n, numbered: id === undefined };
+    if (last && TABLES.indexOf(table) < TABLES.indexOf(last.table)) {
+      throw new Fault(`is a line of ${table.name}, which must come before those of ${last.table.name}`);
     }
-    return { table, row };
+    if (before.numbered && id !== undefined) throw new Fault("has an id, but earlier lines do not");
+    if (!before.numbered && id === undefined) throw new Fault("lacks an id, but earlier lines have one");
+    if (id !== undefined && (id < 1n || id > GREATEST_ID)) throw new Fault(`id must be from 1 to ${GREATEST_ID}`);
+    if (id !== undefined && id <= before.id) throw new Fault(`id must be greater than ${before.id}, an earlier id`);
+    const key = row["idempotencyKey"] === undefined ? undefined : `${table.name} ${row["idempotencyKey"]}`;
+    if (key && add.run(key, number).changes === 0) {
+      throw new Fault(`has the idempotencyKey of line ${find.get(key)?.["line"]}`);
+    }
+    last = { ...before, id: id ?? before.id + 1n };
+    return lineOf(table, { ...row, id: last.id });
   };
 }
 
-// Without a byte order mark, as Windows may write it.
-const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
-
-function decode(bytes: Uint8Array): string {
-  try {
-    return UTF_8.decode(bytes);
-  } catch {
-    throw new Fault("is not valid UTF-8");
-  }
-}
-
-/** Not by readline, to which U+2028 in a name ends a line too. */
+/** Not by readline, to which U+2028 in a name ends a line too. Of a line that is too long only the beginning is kept. */
 async function* linesOf(file: string): AsyncGenerator<Uint8Array> {
   let rest = Buffer.alloc(0);
   for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20 })) {
@@ -74,7 +72,7 @@ async function* linesOf(file: string): AsyncGenerator<Uint8Array> {
       yield bytes.subarray(start, end);
       start = end + 1;
     }
-    rest = bytes.subarray(start);
+    rest = bytes.subarray(start, start + LINE_BYTES + 1);
   }
   if (rest.length > 0) yield rest;
 }

@@ -1,18 +1,22 @@
-// The form of a backup: a line for each row, which is a JSON object of the row's properties, with its Idempotency-Key if it
-// has one. A line of another table than pets begins with the table's name: {"table":"…","id":…}.
+// The format of a backup: one line for each row, a JSON object of the row's properties and of its Idempotency-Key if it has
+// one. A line of a table other than pets starts with the name of the table: {"table":"…","id":…}.
 
-import { BODY_LIMIT } from "../../src/http/body.ts";
 import { jsonOf, nameOf } from "../../src/d1/columns.ts";
+import { BODY_LIMIT } from "../../src/http/body.ts";
 import { parseJson, printJson } from "../../src/values/json.ts";
 import { TABLES, type Table } from "./tables.ts";
 
+type Row = Record<string, unknown>;
+
 export interface Line {
   table: Table;
-  row: Record<string, unknown>;
+  id: bigint;
+  /** The row for `loadSql`. Equal rows have equal texts. */
+  text: string;
 }
 
-// A line has some more than the body of a request: an id, a key, what is the default.
-const LINE_BYTES = BODY_LIMIT + 1024;
+/** The longest line. It has a little more than the body of a request: an id, a key, the defaults. */
+export const LINE_BYTES = BODY_LIMIT + 1024;
 
 const PROPERTIES = TABLES.flatMap(({ columns }) => Object.keys(columns));
 
@@ -25,53 +29,55 @@ export function lineSql({ name, columns }: Table): string {
   return name === "pets" ? json : `json_patch('{"table":"${name}"}', ${json})`;
 }
 
-/** The line in the one form that all lines of equal rows have. */
-export function printLine({ table: { name, columns }, row }: Line): string {
-  const members = Object.keys(columns).map((property) => [property, row[property]]);
-  return printJson({ table: name === "pets" ? undefined : name, ...Object.fromEntries(members) });
-}
+// Ignores a byte order mark, which editors on Windows may write.
+const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
 
-/** Throws a Fault. */
-export function parseLine(text: string): Line {
-  const value = parse(text);
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Fault("is no JSON object");
-  const { table: name = "pets", ...row }: Record<string, unknown> = { ...value };
-  const table = TABLES.find((table) => table.name === name);
-  if (!table) throw new Fault(`there is no table ${name}`);
-  return { table, row };
-}
-
-/** The line as the service would accept its row; throws a Fault that names all that is wrong. */
-export function checkLine(text: string): Line {
+/** The row of a line, by the service's own rules. Throws a Fault that names every problem. */
+export function checkRow(bytes: Uint8Array): [Table, Row] {
+  if (bytes.length > LINE_BYTES) throw new Fault("is longer than any animal that the service accepts");
+  const text = attempt(() => UTF_8.decode(bytes), "is not valid UTF-8");
   if (text.trim() === "") throw new Fault("is empty");
-  if (Buffer.byteLength(text) > LINE_BYTES) throw new Fault("is longer than any animal that the service accepts");
-  const { table, row } = parseLine(text);
+  const [table, row] = parseRow(text);
   const { success, data, error } = table.row.safeParse(row);
-  if (success) return { table, row: data };
+  if (success) return [table, data];
   throw new Fault([...new Set(error.issues.map(({ path, message }) => [...path, message].join(" ")))].join("; "));
 }
 
+/** A line that a store printed. */
+export const storedLine = (text: string): Line => lineOf(...parseRow(text));
+
 /**
- * The line for `insertSql`, within a SQL text. In JSON no control character can occur, so a tab stands for the apostrophe:
- * this is no longer than the line, and has nothing that would end a SQL text. And Wrangler takes BEGIN TRANSACTION for
- * one, and removes it, even from a name.
+ * JSON contains no control character, so a tab can replace the apostrophe: nothing in the text ends an SQL string. Wrangler
+ * removes BEGIN TRANSACTION from every file of SQL, even from a name.
  */
-export function sqlText(line: Line): string {
-  return printLine(line).replaceAll("'", "\t").replaceAll("BEGIN TRANSACTION", "BEGIN\\u0020TRANSACTION");
+export function lineOf(table: Table, row: Row): Line {
+  const json = printJson(Object.fromEntries(Object.keys(table.columns).map((property) => [property, row[property]])));
+  const text = json.replaceAll("'", "\t").replaceAll("BEGIN TRANSACTION", "BEGIN\\u0020TRANSACTION");
+  return { table, id: row["id"] as bigint, text };
 }
 
-/** The SQL that stores the rows of lines of one table. */
-export function insertSql({ name, columns }: Table, texts: string[]): string {
+/** The SQL that stores lines, all for the same table. */
+export function loadSql({ name, columns }: Table, lines: Line[]): string {
   const names = Object.values(columns).map(nameOf).join(", ");
   const values = Object.keys(columns).map((property) => `value ->> '${property}'`);
-  const json = `replace('[${texts.join(",")}]', char(9), '''')`;
+  const json = `replace('[${lines.map(({ text }) => text).join(",")}]', char(9), '''')`;
   return `INSERT INTO ${name} (${names}) SELECT ${values.join(", ")} FROM json_each(${json});\n`;
 }
 
-function parse(text: string): unknown {
+function parseRow(text: string): [Table, Row] {
+  const value = attempt(() => parseJson(text, PROPERTIES), "is not valid JSON");
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Fault("is not a JSON object");
+  const { table: name = "pets", ...row }: Row = { ...value };
+  const table = TABLES.find((table) => table.name === name);
+  if (!table) throw new Fault(`table must be one of ${TABLES.map(({ name }) => name).join(", ")}`);
+  return [table, row];
+}
+
+/** Throws a Fault instead of what `action` throws. */
+function attempt<T>(action: () => T, fault: string): T {
   try {
-    return parseJson(text, PROPERTIES);
+    return action();
   } catch {
-    throw new Fault("is not valid JSON");
+    throw new Fault(fault);
   }
 }

@@ -1,100 +1,117 @@
-// How backup and restore reach an environment's database: by `wrangler d1 execute`, one way for the local store and for
-// those of the account. Rows come as JSON text that SQLite prints, because Wrangler rounds integers beyond 2^53.
+// How backup and restore reach the store of an environment: `wrangler d1 execute` works the same for the local store and for
+// those of the account. Rows arrive as JSON text that SQLite prints, because Wrangler rounds integers beyond 2^53.
 
-import { nameOf } from "../../src/d1/columns.ts";
+import { randomUUID } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
+import { TRANSIENT } from "../../src/d1/database.ts";
 import { parseJson } from "../../src/values/json.ts";
-import { lineSql } from "./lines.ts";
 import { applyLocalMigrations } from "../migrations.ts";
-import { TABLES, type Table } from "./tables.ts";
-import { wrangler } from "../wrangler.ts";
+import { WranglerFailed, wrangler } from "../wrangler.ts";
+import { lineSql } from "./lines.ts";
+import { COVERED, STORED_COLUMNS, TABLES, type Table } from "./tables.ts";
 
-/** Why a command ends without having done its work, in words for who called it. */
+/** Why a command did not do its work, in words for the person who ran it. */
 export class Failure extends Error {}
 
-export const ENVIRONMENTS = {
-  local: ["--local"],
-  staging: ["--env", "staging", "--remote"],
-  production: ["--env", "production", "--remote"],
-};
-export type Environment = keyof typeof ENVIRONMENTS;
+/** The environment of `npm run dev`, which works without an account. */
+export const LOCAL = "local";
 
-// A page ends at the first of these. Starting Wrangler costs a second; an answer must fit into memory at both ends.
-const PAGE_ROWS = 10_000;
-const PAGE_BYTES = 4_000_000;
+export const TRIES = 5;
 
-/** How far each table that is not empty goes: its greatest id. */
-export type Extent = Map<Table, bigint>;
+type Row = Record<string, unknown>;
+export type Store = Awaited<ReturnType<typeof connect>>;
 
-/** What the store holds. Throws where it has a table or a column that no backup covers, or lacks one. */
-export async function openStore(environment: Environment): Promise<{ rows: number; extent: Extent }> {
-  // A fresh clone has no local store yet. Those of the account are brought up to date by a deployment.
-  if (environment === "local") await applyLocalMigrations();
-  const [columns = [], ...tables] = await query(
+/** Waits `pause` milliseconds before a first retry, and twice as long before each further one. Throws WranglerFailed. */
+export async function connect(environment: string, run: typeof wrangler = wrangler, pause = 1000) {
+  const isLocal = environment === LOCAL;
+  const flags = isLocal ? ["--local"] : ["--env", environment, "--remote"];
+  // In a fresh clone this creates the local store. A deployment updates those of the account.
+  if (isLocal) await applyLocalMigrations();
+  const d1 = async (args: string[], sql?: string) =>
+    (await run(["d1", ...args], { quiet: true, cutOff: true, ...(sql && { sql }) })).output;
+  const wait = (failures: number) => setTimeout(pause * 2 ** failures);
+  return {
     environment,
-    `SELECT tables.name || '.' || columns.name AS name FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns
-      WHERE tables.type = 'table' AND tables.name <> 'd1_migrations'
-      AND tables.name NOT GLOB '_cf_*' AND tables.name NOT GLOB 'sqlite_*'`,
-    ...TABLES.map(({ name }) => `SELECT count(*) AS rows, CAST(max(id) AS TEXT) AS greatest FROM ${name}`),
-  );
-  const covered = new Set(
-    TABLES.flatMap(({ name, columns }) => Object.values(columns).map((c) => `${name}.${nameOf(c)}`)),
-  );
-  const forgotten = columns.map(({ name }) => String(name)).filter((name) => !covered.has(name));
-  if (forgotten.length > 0) {
-    throw new Failure(
-      `No backup covers ${forgotten.join(", ")}: add it to scripts/backup/tables.ts, or use the version that has it.`,
-    );
-  }
-  const extent: Extent = new Map();
-  let rows = 0;
-  for (const [index, table] of TABLES.entries()) {
-    const { rows: count, greatest } = tables[index]?.[0] ?? {};
-    rows += Number(count);
-    if (greatest !== null) extent.set(table, BigInt(String(greatest)));
-  }
-  return { rows, extent };
+    isLocal,
+    wait,
+    migrate: `npx wrangler d1 migrations apply DB ${flags.join(" ")}`,
+
+    /** The rows of each statement. While D1 fails in a way that may pass, asks again: `sql` can depend on the failures. */
+    async query(sql: (failures: number) => string[]): Promise<Row[][]> {
+      for (let failures = 0; ; failures++) {
+        try {
+          const output = await d1(["execute", "DB", ...flags, "--json", "--command", sql(failures).join(";")]);
+          return (JSON.parse(output) as { results: Row[] }[]).map(({ results }) => results);
+        } catch (failure) {
+          const mayPass = failure instanceof WranglerFailed && TRANSIENT.test(failure.output);
+          if (!mayPass || failures + 1 === TRIES) throw failure;
+          await wait(failures);
+        }
+      }
+    },
+
+    /** Runs a file of SQL. In an account this is an import, and D1 rejects all queries while it runs. */
+    async load(sql: string): Promise<void> {
+      // Each file is different, so that D1 does not take one for an earlier one that failed.
+      await d1(["execute", "DB", ...flags, "--json"], `-- ${randomUUID()}\n${sql}`);
+    },
+
+    /** The current point in time of a database in an account. */
+    async bookmark(): Promise<string> {
+      return JSON.parse(await d1(["time-travel", "info", "DB", "--env", environment, "--json"])).bookmark;
+    },
+  };
 }
 
+/** How far each table that is not empty goes: its greatest id, which SQLite finds without reading the table. */
+export type Extent = Map<Table, bigint>;
+
+const GREATEST = TABLES.map(({ name }) => `SELECT CAST(max(id) AS TEXT) AS id FROM ${name}`);
+
+/** Throws a Failure unless the tables and columns of the store are exactly those that a backup covers. */
+export async function readExtent(store: Store): Promise<Extent> {
+  // One missing table fails all statements.
+  const isMissing = (failure: unknown) => failure instanceof WranglerFailed && /no such table/i.test(failure.output);
+  const [columns = [], ...greatest] = await store
+    .query(() => [STORED_COLUMNS, ...GREATEST])
+    .catch((failure) => (isMissing(failure) ? store.query(() => [STORED_COLUMNS]) : Promise.reject(failure)));
+  const stored = columns.map(({ name }) => String(name));
+  const forgotten = stored.filter((name) => !COVERED.includes(name)).join(", ");
+  const remedy = "add it to scripts/backup/tables.ts, or use the version that has it";
+  if (forgotten) throw new Failure(`No backup covers ${forgotten}: ${remedy}.`);
+  const missing = COVERED.filter((name) => !stored.includes(name)).join(", ");
+  if (missing)
+    throw new Failure(`${missing} is missing in ${store.environment}. Apply the migrations:\n${store.migrate}`);
+  const ids = greatest.map(([row]) => row?.["id"]);
+  return new Map(TABLES.flatMap((table, index) => (ids[index] ? [[table, BigInt(String(ids[index]))]] : [])));
+}
+
+// Starting Wrangler takes a second, so a page should be large; but an answer must fit into memory at both ends.
+const PAGE_BYTES = 4_000_000;
+const FIRST_PAGE_ROWS = 1_000;
+const MOST_PAGE_ROWS = 20_000;
+
 /**
- * The lines of the store up to `extent`, page by page, in the order of the tables and of their ids. As the service
- * changes nothing and its ids rise, these are the same whatever callers add meanwhile.
+ * The lines of the store up to `extent`, page by page, in the order of the tables and of their ids. The service changes
+ * nothing and its ids rise, so these are the same whatever callers add meanwhile.
  */
-export async function* readStore(environment: Environment, extent: Extent): AsyncGenerator<string[]> {
+export async function* readStore(store: Store, extent: Extent): AsyncGenerator<string[]> {
+  let rows = FIRST_PAGE_ROWS;
   for (const [table, greatest] of extent) {
-    let next = -(2n ** 63n);
-    while (next <= greatest) {
-      const [rows = []] = await query(environment, selectPage(table, next, greatest));
-      const lines = rows.map(({ line }) => String(line));
+    for (let next = -(2n ** 63n); next <= greatest; ) {
+      // A plain LIMIT, because D1 bills every row that is read. If rows suddenly get larger, a page can be too large and
+      // fail, so the next attempt asks for fewer.
+      const [page = []] = await store.query((failures) => [
+        `SELECT ${lineSql(table)} AS line FROM ${table.name} WHERE id >= ${next} AND id <= ${greatest}
+        ORDER BY ${table.name}.id LIMIT ${Math.ceil(rows / 8 ** failures)}`,
+      ]);
+      const lines = page.map(({ line }) => String(line));
       const last = lines.at(-1);
       if (last === undefined) break;
       yield lines;
-      const { id } = parseJson(last, ["id"]) as { id: bigint };
-      next = id + 1n;
+      next = (parseJson(last, ["id"]) as { id: bigint }).id + 1n;
+      const average = lines.reduce((sum, line) => sum + line.length, 0) / lines.length;
+      rows = Math.min(Math.ceil(PAGE_BYTES / average), MOST_PAGE_ROWS);
     }
   }
-}
-
-function selectPage(table: Table, least: bigint, greatest: bigint): string {
-  return `SELECT line FROM (
-    SELECT id, line, sum(octet_length(line)) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) - octet_length(line) AS before
-    FROM (SELECT id, ${lineSql(table)} AS line FROM ${table.name} WHERE id >= ${least} AND id <= ${greatest} ORDER BY id LIMIT ${PAGE_ROWS})
-  ) WHERE before < ${PAGE_BYTES} ORDER BY id`;
-}
-
-/** Runs a file of SQL, all of it or nothing. */
-export async function execute(environment: Environment, file: string): Promise<void> {
-  await run(environment, "--file", file);
-}
-
-/** The rows of each of the statements. */
-async function query(environment: Environment, ...statements: string[]): Promise<Record<string, unknown>[][]> {
-  const output = await run(environment, "--command", statements.join(";"));
-  const answers: { results: Record<string, unknown>[] }[] = JSON.parse(output);
-  return answers.map(({ results }) => results);
-}
-
-async function run(environment: Environment, ...what: string[]): Promise<string> {
-  const args = ["d1", "execute", "DB", ...ENVIRONMENTS[environment], "--json", ...what];
-  const { output } = await wrangler(args, { quiet: true, cutOff: true });
-  return output;
 }

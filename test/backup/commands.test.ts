@@ -1,0 +1,133 @@
+// The commands as an operator runs them, by the real Wrangler: in a copy of the project, and with an account.
+
+import { spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, describe, expect, it } from "vitest";
+import { launch } from "../command.ts";
+import { startCloudflare } from "../deploy/cloudflare.ts";
+import { copyProject, KEY, removeProject, startDev } from "../http/dev-server.ts";
+import { send } from "../http/send.ts";
+
+const WINDOWS = process.platform === "win32";
+const SAMPLE = "scripts/sample.jsonl";
+const folder = copyProject();
+// For temporary files, so that a test sees what is left of them.
+const temporary = mkdtempSync(join(tmpdir(), "animal-store-"));
+afterAll(() => [folder, temporary].forEach(removeProject));
+
+const sample = readFileSync(SAMPLE, "utf8");
+const saved = (file: string) => readFileSync(join(folder, file), "utf8");
+
+/** Starts a command in the copy. Wrangler is big, so what is compiled of it is kept. */
+function start(command: string, args: string[], env: NodeJS.Dict<string> = {}) {
+  const cache = join(tmpdir(), "animal-store-compile-cache");
+  const child = launch(command, args, folder, { TMPDIR: temporary, NODE_COMPILE_CACHE: cache, ...env });
+  const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  return { child, ended: ended.then(([output, errors, [status]]) => ({ status, output, errors })) };
+}
+
+const pause = () => new Promise((done) => setTimeout(done, 10));
+
+const npm = (...args: string[]) => start("npm", ["run", "--silent", ...args]).ended;
+
+describe("in a fresh clone", () => {
+  it("the sample is loaded, served, and saved again while the service runs", async () => {
+    expect(await npm("restore", "--", "local", SAMPLE)).toEqual({
+      status: 0,
+      output: `To empty the local store again, stop the service and remove .wrangler/state.
+Restored local from ${SAMPLE}: 301 lines, read back and identical.\n`,
+      errors: "",
+    });
+    const server = await startDev(folder);
+    try {
+      const lines = sample.trimEnd().split("\n");
+      const served = lines.slice(0, 20).map((line) => line.replace(/,"idempotencyKey":.*}$/, "}"));
+      expect((await send(`${server.origin}/v1/pets`, { headers: KEY })).text).toBe(`[${served.join(",")}]`);
+      // The service knows a key that was loaded.
+      const { id, idempotencyKey, ...pet } = JSON.parse(lines.find((line) => line.includes("idempotencyKey")) ?? "");
+      const headers = { ...KEY, "Content-Type": "application/json", "Idempotency-Key": idempotencyKey };
+      expect(
+        await send(`${server.origin}/v1/pets`, { method: "POST", headers, body: JSON.stringify(pet) }),
+      ).toMatchObject({
+        status: 201,
+        text: expect.stringContaining(`"id":${id},`),
+      });
+      expect(await npm("backup", "--", "local", "saved.jsonl")).toEqual({
+        status: 0,
+        output: "Saved local in saved.jsonl: 301 lines.\n",
+        errors: "",
+      });
+    } finally {
+      await server.stop();
+    }
+    expect(saved("saved.jsonl")).toBe(sample);
+    if (!WINDOWS) expect(statSync(join(folder, "saved.jsonl")).mode & 0o777).toBe(0o600);
+    const restore = (...args: string[]) => start(process.execPath, ["scripts/backup/restore.ts", ...args]).ended;
+    expect(await restore("nowhere", SAMPLE)).toEqual({
+      status: 2,
+      output: "",
+      errors: "usage: npm run restore -- <local|staging|production> <file>\n",
+    });
+    expect(await restore("local", "nowhere.jsonl")).toMatchObject({
+      status: 1,
+      errors: expect.stringMatching(/^ENOENT: .*nowhere\.jsonl/),
+    });
+  });
+
+  // Windows ends a process without telling it.
+  it.skipIf(WINDOWS)("a closed terminal ends a command with everything that it started and wrote", async () => {
+    const partial = () => readdirSync(folder).some((name) => name.endsWith(".partial"));
+    const script = () => globSync(join(temporary, "wrangler-*/script.sql"));
+    writeFileSync(join(folder, "longer.jsonl"), `${sample}{"id":302,"name":"Rex","categoryId":1}\n`);
+    const moments = [
+      { args: ["scripts/backup/backup.ts", "local", "cut.jsonl"], isReached: partial },
+      { args: ["scripts/backup/restore.ts", "local", "longer.jsonl"], isReached: () => script().length > 0 },
+    ];
+    for (const { args, isReached } of moments) {
+      const { child, ended } = start(process.execPath, args);
+      const wrangler = () => spawnSync("pgrep", ["-P", String(child.pid)], { encoding: "utf8" }).stdout.trim();
+      while (child.exitCode === null && !(isReached() && wrangler())) await pause();
+      for (const file of script()) expect(statSync(file).mode & 0o777).toBe(0o600);
+      const started = wrangler();
+      child.kill("SIGHUP");
+      expect(await ended).toMatchObject({
+        status: 129,
+        errors: expect.stringMatching(/^Interrupted\. .*Run the same command again/),
+      });
+      expect(readdirSync(temporary).filter((name) => name.startsWith("wrangler-"))).toEqual([]);
+      expect([partial(), existsSync(join(folder, "cut.jsonl"))]).toEqual([false, false]);
+      // A process that ended can stay listed, as Z, until its parent's parent takes note of it.
+      const state = () => spawnSync("ps", ["-o", "stat=", "-p", started], { encoding: "utf8" }).stdout.trim();
+      while (!/^Z?$/.test(state().slice(0, 1))) await pause();
+    }
+  });
+});
+
+describe("with an account", () => {
+  it("a store is restored although imports break, and saved again", async () => {
+    await using cloudflare = await startCloudflare();
+    const run = (script: string, ...args: string[]) => start(process.execPath, [script, ...args], cloudflare.env).ended;
+    const api = `${cloudflare.env["CLOUDFLARE_API_BASE_URL"]}/accounts/${cloudflare.env["CLOUDFLARE_ACCOUNT_ID"]}`;
+    const body = JSON.stringify({ name: "animal-store-staging" });
+    await fetch(`${api}/d1/database`, { method: "POST", headers: { "Content-Type": "application/json" }, body });
+    for (const file of readdirSync("migrations").sort()) {
+      await cloudflare.query("animal-store-staging", readFileSync(join("migrations", file), "utf8"));
+    }
+    // The first import breaks before it starts, the second after it stored everything.
+    cloudflare.flakyImports = 1;
+    expect(await run("scripts/backup/restore.ts", "staging", SAMPLE)).toEqual({
+      status: 0,
+      output: `Callers get 503 while staging is restored. To return to the state before:
+npx wrangler d1 time-travel restore DB --env staging --bookmark 00000000-00000001-00000002-0123456789abcdef0123456789abcdef
+Restored staging from ${SAMPLE}: 301 lines, read back and identical.\n`,
+      errors: "",
+    });
+    expect(cloudflare.requests.filter((request) => request.endsWith("/import")).length).toBe(4);
+    expect(await run("scripts/backup/backup.ts", "staging", "staging.jsonl")).toMatchObject({ status: 0 });
+    expect(saved("staging.jsonl")).toBe(sample);
+  });
+});
