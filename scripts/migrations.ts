@@ -1,8 +1,8 @@
-// Creates and updates the tables of the local store, for the local service and for a backup or restore of it.
+// Creates and updates the tables of the local store, for the local service and for its backup and restore.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { WranglerFailed, wrangler } from "./wrangler.ts";
+import { wrangler } from "./wrangler.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 
@@ -17,11 +17,8 @@ export async function applyLocalMigrations(): Promise<void> {
   const migrations = readdirSync(join(ROOT, "migrations")).sort().join("\n");
   if (existsSync(APPLIED) && readFileSync(APPLIED, "utf8") === migrations) return;
   const apply = () => wrangler(["d1", "migrations", "apply", "DB", "--local"], { quiet: true, cutOff: true });
-  await apply().catch((failure) => {
-    // Another process in this folder may have applied them in the meantime; then nothing is left to do.
-    if (failure instanceof WranglerFailed) return apply();
-    throw failure;
-  });
+  // A different process in this folder may apply them at the same moment. Then nothing is left to do the second time.
+  await apply().catch(apply);
   mkdirSync(dirname(APPLIED), { recursive: true });
   writeFileSync(APPLIED, migrations);
 }

@@ -15,22 +15,16 @@ export async function backup(store: Store, file: string): Promise<string> {
   const partial = join(dirname(file), `backup-${randomUUID()}.partial`);
   // Readable only by its owner, because it has Idempotency-Keys.
   const output = openSync(partial, "wx", 0o600);
-  const remove = () => rmSync(partial, { force: true });
-  process.once("exit", remove);
+  process.once("exit", () => rmSync(partial, { force: true }));
   let saved = 0;
-  try {
-    for await (const lines of readStore(store, await readExtent(store))) {
-      writeFileSync(output, `${lines.join("\n")}\n`);
-      saved += lines.length;
-      progress(`saved ${saved} lines`);
-    }
-    fsyncSync(output);
-    closeSync(output);
-    publish(partial, file);
-  } finally {
-    remove();
-    process.off("exit", remove);
+  for await (const lines of readStore(store, await readExtent(store))) {
+    writeFileSync(output, `${lines.join("\n")}\n`);
+    saved += lines.length;
+    progress(`saved ${saved} lines`);
   }
+  fsyncSync(output);
+  closeSync(output);
+  publish(partial, file);
   return `Saved ${store.environment} in ${file}: ${saved} lines.`;
 }
 

@@ -1,7 +1,6 @@
 // What backup and restore share as commands: their arguments, their failures, and what they print.
 
 import { constants } from "node:os";
-import { clearLine, cursorTo } from "node:readline";
 import { environmentNames } from "../environment.ts";
 import { WranglerFailed } from "../wrangler.ts";
 import { connect, Failure, LOCAL, type Store } from "./store.ts";
@@ -63,8 +62,5 @@ export function printable(text: string): string {
 
 /** Shows on a terminal how far the work is. */
 export function progress(what: string): void {
-  if (!process.stderr.isTTY) return;
-  cursorTo(process.stderr, 0);
-  clearLine(process.stderr, 0);
-  process.stderr.write(what);
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${what}`);
 }

@@ -38,7 +38,12 @@ store, or continues one that did not finish. To empty it, see "Back up and resto
   }
   if (count > 0) console.log(`${environment} already has the first ${count} of ${total} lines.`);
   if (count < total) {
-    console.log(await warning(store));
+    console.log(
+      store.isLocal
+        ? "To empty the local store again, stop the service and remove .wrangler/state."
+        : `Callers get 503 while ${environment} is restored. To return to the state before:
+npx wrangler d1 time-travel restore DB --env ${environment} --bookmark ${await store.bookmark()}`,
+    );
     if (!equal) {
       await store.query(() => [`DELETE ${ONLY_SMOKE_TEST}`]);
       [extent, lines] = [new Map(), readInput(file)];
@@ -68,13 +73,6 @@ async function compare(store: Store, extent: Extent, lines: AsyncGenerator<Line>
     progress(`compared ${count} lines`);
   }
   return { equal: true, count };
-}
-
-/** What callers notice, and how to go back. */
-async function warning({ environment, isLocal, bookmark }: Store): Promise<string> {
-  if (isLocal) return "To empty the local store again, stop the service and remove .wrangler/state.";
-  return `Callers get 503 while ${environment} is restored. To return to the state before:
-npx wrangler d1 time-travel restore DB --env ${environment} --bookmark ${await bookmark()}`;
 }
 
 /** Groups lines for the same table, at most `most` bytes together. */

@@ -80,23 +80,21 @@ export async function readExtent(store: Store): Promise<Extent> {
   const remedy = "add it to scripts/backup/tables.ts, or use the version that has it";
   if (forgotten) throw new Failure(`No backup covers ${forgotten}: ${remedy}.`);
   const missing = COVERED.filter((name) => !stored.includes(name)).join(", ");
-  if (missing)
-    throw new Failure(`${missing} is missing in ${store.environment}. Apply the migrations:\n${store.migrate}`);
+  if (missing) throw new Failure(`${store.environment} lacks ${missing}. Apply the migrations:\n${store.migrate}`);
   const ids = greatest.map(([row]) => row?.["id"]);
   return new Map(TABLES.flatMap((table, index) => (ids[index] ? [[table, BigInt(String(ids[index]))]] : [])));
 }
 
 // Starting Wrangler takes a second, so a page should be large; but an answer must fit into memory at both ends.
 const PAGE_BYTES = 4_000_000;
-const FIRST_PAGE_ROWS = 1_000;
-const MOST_PAGE_ROWS = 20_000;
+const PAGE_ROWS = { first: 1_000, most: 20_000 };
 
 /**
  * The lines of the store up to `extent`, page by page, in the order of the tables and of their ids. The service changes
  * nothing and its ids rise, so these are the same whatever callers add meanwhile.
  */
 export async function* readStore(store: Store, extent: Extent): AsyncGenerator<string[]> {
-  let rows = FIRST_PAGE_ROWS;
+  let rows = PAGE_ROWS.first;
   for (const [table, greatest] of extent) {
     for (let next = -(2n ** 63n); next <= greatest; ) {
       // A plain LIMIT, because D1 bills every row that is read. If rows suddenly get larger, a page can be too large and
@@ -111,7 +109,7 @@ export async function* readStore(store: Store, extent: Extent): AsyncGenerator<s
       yield lines;
       next = (parseJson(last, ["id"]) as { id: bigint }).id + 1n;
       const average = lines.reduce((sum, line) => sum + line.length, 0) / lines.length;
-      rows = Math.min(Math.ceil(PAGE_BYTES / average), MOST_PAGE_ROWS);
+      rows = Math.min(Math.ceil(PAGE_BYTES / average), PAGE_ROWS.most);
     }
   }
 }

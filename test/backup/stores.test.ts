@@ -19,6 +19,9 @@ afterAll(async () => {
   removeProject(project);
 });
 
+// Each backup removes what it has begun when the process ends.
+process.setMaxListeners(0);
+
 const print = vi.spyOn(console, "log").mockImplementation(() => {});
 beforeEach(() => void print.mockClear());
 const printed = () => print.mock.calls.flat().join("\n");
@@ -136,9 +139,9 @@ describe("backup and restore", () => {
         "No backup covers pets.toy_id, toys.id: add it to scripts/backup/tables.ts, or use",
       );
       await expect(call(none)).rejects.toThrow(
-        `pets.id, pets.name, pets.category_id, pets.status, pets.idempotency_key is missing in staging. ${migrate}`,
+        `staging lacks pets.id, pets.name, pets.category_id, pets.status, pets.idempotency_key. ${migrate}`,
       );
-      await expect(call(first)).rejects.toThrow(`pets.idempotency_key is missing in staging. ${migrate}`);
+      await expect(call(first)).rejects.toThrow(`staging lacks pets.idempotency_key. ${migrate}`);
     }
   });
 
