@@ -17,10 +17,10 @@ export async function backup(store: Store, file: string): Promise<string> {
   const output = openSync(partial, "wx", 0o600);
   process.once("exit", () => rmSync(partial, { force: true }));
   let saved = 0;
-  for await (const lines of readStore(store, await readExtent(store))) {
+  for await (const { lines, reached } of readStore(store, await readExtent(store))) {
     writeFileSync(output, `${lines.join("\n")}\n`);
     saved += lines.length;
-    progress(`saved ${saved} lines`);
+    progress(`saved ${reached}`);
   }
   fsyncSync(output);
   closeSync(output);

@@ -50,7 +50,7 @@ npx wrangler d1 time-travel restore DB --env ${environment} --bookmark ${await s
     }
     for await (const part of batches(lines, partBytes)) {
       extent = await load(store, part, extent);
-      progress(`stored up to id ${part.at(-1)?.id}`);
+      progress(`stored ${part.at(-1)?.table.name} up to id ${part.at(-1)?.id}`);
     }
     lines = readInput(file);
     ({ equal, count } = await compare(store, extent, lines));
@@ -65,12 +65,12 @@ npx wrangler d1 time-travel restore DB --env ${environment} --bookmark ${await s
 async function compare(store: Store, extent: Extent, lines: AsyncGenerator<Line>) {
   let count = 0;
   for await (const page of readStore(store, extent)) {
-    for (const text of page) {
+    for (const text of page.lines) {
       const { value, done } = await lines.next();
       if (done || value.text !== storedLine(text).text) return { equal: false, count };
       count++;
     }
-    progress(`compared ${count} lines`);
+    progress(`compared ${page.reached}`);
   }
   return { equal: true, count };
 }

@@ -90,10 +90,10 @@ const PAGE_BYTES = 4_000_000;
 const PAGE_ROWS = { first: 1_000, most: 20_000 };
 
 /**
- * The lines of the store up to `extent`, page by page, in the order of the tables and of their ids. The service changes
- * nothing and its ids rise, so these are the same whatever callers add meanwhile.
+ * The lines of the store up to `extent`, in the order of the tables and of their ids; `reached` is for showing progress. The
+ * service changes nothing and its ids rise, so these are the same whatever callers add meanwhile.
  */
-export async function* readStore(store: Store, extent: Extent): AsyncGenerator<string[]> {
+export async function* readStore(store: Store, extent: Extent): AsyncGenerator<{ lines: string[]; reached: string }> {
   let rows = PAGE_ROWS.first;
   for (const [table, greatest] of extent) {
     for (let next = -(2n ** 63n); next <= greatest; ) {
@@ -106,8 +106,9 @@ export async function* readStore(store: Store, extent: Extent): AsyncGenerator<s
       const lines = page.map(({ line }) => String(line));
       const last = lines.at(-1);
       if (last === undefined) break;
-      yield lines;
-      next = (parseJson(last, ["id"]) as { id: bigint }).id + 1n;
+      const { id } = parseJson(last, ["id"]) as { id: bigint };
+      yield { lines, reached: `${table.name} up to id ${id} of ${greatest}` };
+      next = id + 1n;
       const average = lines.reduce((sum, line) => sum + line.length, 0) / lines.length;
       rows = Math.min(Math.ceil(PAGE_BYTES / average), PAGE_ROWS.most);
     }
