@@ -7,8 +7,8 @@ import { checkRow, Fault, LINE_BYTES, type Line, lineOf } from "./lines.ts";
 import { Failure } from "./store.ts";
 import { TABLES, type Table } from "./tables.ts";
 
-/** Half of int64: as many ids remain for new animals. SQLite picks ids at random once the greatest is used. */
-export const GREATEST_ID = 2n ** 62n;
+// Half of int64: as many ids remain for new animals. SQLite picks ids at random once the greatest is used.
+const GREATEST_ID = 2n ** 62n;
 
 const FAULTS_SHOWN = 10;
 const MOST_FAULTS = 1_000;
@@ -33,7 +33,7 @@ export async function* readInput(file: string): AsyncGenerator<Line> {
   if (faults.length === 0) return;
   const more = faults.length === MOST_FAULTS ? "and many more" : `and ${faults.length - FAULTS_SHOWN} more`;
   const shown = faults.length > FAULTS_SHOWN ? [...faults.slice(0, FAULTS_SHOWN), more] : faults;
-  throw new Failure([`${file} has invalid lines:`, ...shown].join("\n"));
+  throw new Failure([`${file} has invalid lines. Correct them first:`, ...shown].join("\n"));
 }
 
 /** Checks one line after the other: ids ascend, or no line has one and they are numbered from 1; keys are unique. */

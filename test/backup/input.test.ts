@@ -23,7 +23,7 @@ async function read(content: string | Buffer): Promise<{ lines: string[] } | { f
   } catch (thrown) {
     expect(thrown).toBeInstanceOf(Failure);
     const [first, ...faults] = (thrown as Failure).message.split("\n");
-    expect(first).toBe(`${file} has invalid lines:`);
+    expect(first).toBe(`${file} has invalid lines. Correct them first:`);
     return { faults };
   }
 }
