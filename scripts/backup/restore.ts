@@ -33,8 +33,8 @@ export async function restore(store: Store, file: string, partBytes = PART_BYTES
   let { equal, count } = await compare(store, extent, lines);
   const [smokeTest = []] = equal || extent.size > 1 ? [] : await store.query(() => [`SELECT id ${ONLY_SMOKE_TEST}`]);
   if (!equal && smokeTest.length === 0) {
-    throw new Failure(`${environment} is not empty, and differs from ${file} at line ${count + 1}. A restore fills an empty
-store, or continues one that did not finish. To empty it, see "Back up and restore" in docs/OPERATIONS.md.`);
+    throw new Failure(`${environment} is not empty, and differs from ${file} at line ${count + 1}.
+A restore fills an empty store, or continues one that did not finish. See "Back up and restore" in docs/OPERATIONS.md.`);
   }
   if (count > 0) console.log(`${environment} already has the first ${count} of ${total} lines.`);
   if (count < total) {

@@ -292,7 +292,7 @@ npx wrangler d1 time-travel restore DB --env staging --bookmark ${BOOKMARK}`);
     print.mockClear();
     const file = fileOf(LINES);
     await expect(restore(database.store, file)).rejects.toThrow(
-      `staging is not empty, and differs from ${file} at line ${number}. A restore fills an empty`,
+      `staging is not empty, and differs from ${file} at line ${number}.\nA restore fills an empty store`,
     );
     expect(printed()).toBe("");
     expect(await saved(database)).toBe(text(lines));
