@@ -216,6 +216,17 @@ describe("restore", () => {
     expect(printed()).toBe("staging already has the first 30 of 30 lines.");
   });
 
+  it("stores each line once if it runs twice at the same time", async () => {
+    const database = await databases.open();
+    const file = fileOf(LINES);
+    const results = await Promise.allSettled([
+      restore(database.store, file, PART),
+      restore(database.store, file, PART),
+    ]);
+    expect(results.map(({ status }) => status)).toContain("fulfilled");
+    expect(await saved(database)).toBe(text(LINES));
+  });
+
   it("stops if something else writes meanwhile, before it stores more", async () => {
     const database = await databases.open();
     database.onLoad = async (apply) => {
