@@ -32,7 +32,7 @@ export function environmentNames(): string[] {
 export function readEnvironment(name: string): Environment {
   const { name: worker, d1_databases, routes = [] }: Configuration = readConfig({ config, env: name });
   const [database] = d1_databases.map(({ database_name }) => database_name);
-  if (!database) throw new Error(`wrangler.toml names no database for ${name}.`);
+  if (!database) throw new Error(`wrangler.toml does not name a database for ${name}.`);
   const [domain] = routes.flatMap((route) => (typeof route === "object" && route.custom_domain ? [route.pattern] : []));
   return { name, worker, database, domain };
 }
