@@ -4,11 +4,12 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 
-const WRANGLER = fileURLToPath(import.meta.resolve("wrangler"));
+// Not import.meta.resolve, which Vitest lacks where it sets up.
+const WRANGLER = createRequire(import.meta.url).resolve("wrangler");
 const WINDOWS = process.platform === "win32";
 
 /** A command of Wrangler has failed, and has said why. */
