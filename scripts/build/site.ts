@@ -1,6 +1,5 @@
-// Fills the folder of static files: the page at / with all that it loads, and the description, with the guide as its
-// introduction. A plain list of the operations stands in the page itself, so that it can be read before the script has
-// run, and without it.
+// Writes the folder of static files: the page at /, everything it loads, and openapi.json with the guide as its
+// introduction. The page itself lists the operations, so that it can be read before its script has run, or without it.
 
 import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -17,12 +16,13 @@ interface Operation {
   deprecated?: boolean;
 }
 
+/** Replaces `folder` with the site. */
 export function buildSite(folder: string): void {
   rmSync(folder, { recursive: true, force: true });
   cpSync(SOURCES, folder, { recursive: true, filter: (path) => basename(path) !== "guide.md" });
-  const needed = (path: string) => !path.endsWith(".map");
+  const filter = (path: string) => !path.endsWith(".map");
   for (const part of [SCALAR_MAIN, "chunks"]) {
-    cpSync(join(SCALAR, part), join(folder, "scalar", part), { recursive: true, filter: needed });
+    cpSync(join(SCALAR, part), join(folder, "scalar", part), { recursive: true, filter });
   }
   const guide = readFileSync(join(SOURCES, "guide.md"), "utf8").trim();
   const published = { ...description, info: { ...description.info, description: guide } };
@@ -31,7 +31,7 @@ export function buildSite(folder: string): void {
   writeFileSync(page, fillIn(readFileSync(page, "utf8")));
 }
 
-/** The page with its {placeholders} filled in. */
+/** Replaces the {placeholders} of the page. */
 function fillIn(page: string): string {
   const values = new Map([
     ["title", escapeHtml(description.info.title)],
@@ -54,7 +54,7 @@ function listItems(): string[] {
 
 const escapeHtml = (text: string) => text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
 
-/** Links to the modules that Scalar imports at once: the browser asks for all together, and not for one after the other. */
+/** Links to the modules that Scalar imports statically, so that the browser loads them in parallel instead of one by one. */
 function firstModules(): string[] {
   const found = new Set([SCALAR_MAIN]);
   for (const module of found) {

@@ -1,19 +1,19 @@
-// The API reference. Scalar is told to ask nothing of any other origin; what it leaves out for those who cannot see or use a
-// mouse is added here.
+// The API reference: Scalar, configured to send no request to another origin. This file adds what Scalar lacks for
+// readers who use a screen reader or a keyboard.
 
 import { createApiReference } from "/scalar/standalone.esm.js";
 
 const IS_LOCAL = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
 const LOCAL_KEY = "local-key";
 
-/** The description as the page shows it; what is published is untouched. */
+/** The description as the page shows it. The published one stays as it is. */
 async function loadDescription() {
   const response = await fetch("/openapi.json");
-  // A number rounds the bounds of an int64. Rather than wrong ones, none are shown: the guide has them.
+  // A JavaScript number would show the bounds of an int64 rounded, so they are left out. The guide states them.
   const description = JSON.parse(await response.text(), (key, value) =>
     ["minimum", "maximum"].includes(key) && !Number.isSafeInteger(value) ? undefined : value,
   );
-  // Scalar would send every parameter that it knows a value for. Beside an empty example it knows none.
+  // Scalar's request client sends each optional parameter that has a default or an enum. An empty example prevents this.
   for (const { parameters } of Object.values(description.paths).flatMap(Object.values)) {
     for (const parameter of parameters.filter(({ required }) => !required)) {
       const { $ref = "", ...schema } = parameter.schema;
@@ -27,19 +27,22 @@ async function loadDescription() {
   return description;
 }
 
-/** Names and keyboard access that Scalar's elements lack (WCAG 2.1: 2.1.1, 4.1.2). */
+/** Adds the names, states and keyboard access that Scalar's elements lack (WCAG 2.1: 2.1.1, 4.1.2). */
 function completeAccess() {
-  for (const button of document.querySelectorAll("button.group\\/copy-button:not([aria-label])"))
+  for (const button of document.querySelectorAll("button.group\\/copy-button:not([aria-label])")) {
     button.ariaLabel = "Copy";
+    // In the request client it refers to an element that does not exist.
+    button.removeAttribute("aria-controls");
+  }
   for (const editor of document.querySelectorAll(".cm-content:not([aria-label])")) editor.ariaLabel = "JSON";
   for (const code of document.querySelectorAll("pre > code:not([tabindex])")) code.tabIndex = 0;
   for (const button of document.querySelectorAll("button[role=none]")) button.removeAttribute("role");
   for (const field of document.querySelectorAll("[role=combobox]:not([aria-expanded])")) field.ariaExpanded = "false";
-  // A title names them only while they show no value.
+  // Their only text is their value, and at first they have none.
   for (const menu of document.querySelectorAll("td [aria-haspopup=menu]")) menu.title = "Value";
 }
 
-/** Brings the response into view: on a narrow screen it is below the request. */
+/** Scrolls to the response, which is below the request on a narrow screen. */
 function showResponse({ target }) {
   if (!target.closest("[data-addressbar-action=send]")) return;
   document.querySelector(".scalar-client section[aria-label=Response]").scrollIntoView();
