@@ -38,9 +38,14 @@ export async function end(child: ChildProcess, signal: "SIGTERM" | "SIGKILL" = "
   await ended;
 }
 
-/** What the command prints. Throws an error with it if the command fails. */
-export async function run(command: string, args: string[], folder = "."): Promise<string> {
-  const child = launch(command, args, folder);
+/** What the command prints. Throws an error with it if the command fails. `env` is added to this process' environment. */
+export async function run(
+  command: string,
+  args: string[],
+  folder = ".",
+  env: NodeJS.Dict<string> = {},
+): Promise<string> {
+  const child = launch(command, args, folder, env);
   const ended = new Promise((done, fail) => child.once("error", fail).once("close", done));
   const [output, errors, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
   if (code !== 0) throw new Error(`${command} ${args.join(" ")} failed:\n${output}${errors}`);

@@ -1,33 +1,39 @@
-// Every example of the guide, run as it stands: a reader's first calls work, in each language.
+// Runs every example of the guide as it is: a reader's first calls work, in each language.
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { STATUS } from "../../src/http/errors.ts";
 import { REMOVAL } from "../../src/pets/deprecation.ts";
 import { INT64 } from "../../src/values/int64.ts";
 import { run } from "../command.ts";
 import { KEY } from "./dev-server.ts";
 import { send } from "./send.ts";
 
+const ORIGIN = inject("origin");
 const guide = readFileSync("src/site/guide.md", "utf8");
-const [setting = "", ...parts] = guide.split(/^## /m);
+const [settings = "", ...parts] = guide.split(/^## /m);
 const sections = new Map(parts.map((part) => [part.slice(0, part.indexOf("\n")), part]));
+const RETRYING = "Retrying safely (Idempotency-Key)";
 
-/** What each section's examples print, in every language. */
+/** What the examples of each section print, in every language. */
 const PRINTED: Record<string, RegExp> = {
   "First call": /id\W+\d+\W+name\W+Rex\W+categoryId\W+7\W+status\W+available/,
-  Keys: /401[\s\S]+Bearer realm="animal-store", error="invalid_token"/,
+  Authentication: /401[\s\S]+Bearer realm="animal-store", error="invalid_token"/,
   Paging: /On the first page[\s\S]+On a later page/,
-  "Sending again safely (Idempotency-Key)": /first 201 (\S+)\s+second 201 \1\s|(\{"id":\d+,.*\})\2/,
+  [RETRYING]: /id\W+(\d+)\W+name\W+Ada/,
   "Large integers": /Max\W+categoryId\W+9223372036854775807(?!\d)/,
-  "Reading your own writes (x-d1-bookmark)": /status\W+pending/,
+  "Reading your own writes (x-d1-bookmark)": /^\[\s*\{\W*id\W+\d+\W+name\W+Luna\W[^{]*$/,
   Errors: /bad_request[\s\S]+name must be .*categoryId is required .*status must be one of available, pending, sold/,
-  "The end of getPet": /Sunset: Thu, 05 Dec 2030 00:00:00 GMT[\s\S]+id\W+1\W/,
+  "Removal of getPet": /Sunset: Thu, 05 Dec 2030 00:00:00 GMT[\s\S]+id\W+1\W/,
 };
 
-/** How a reader runs an example of each language, named as in its block; the text of the program is added. */
+/** How a reader runs an example of each language, named as in its code block. The program's text follows. */
 const LANGUAGES: Record<string, { needs: string[]; command: string[] }> = {
   sh: { needs: ["sh", "curl", "openssl"], command: ["sh", "-eu", "-c"] },
   js: { needs: [], command: [process.execPath, "--input-type=module", "--eval"] },
@@ -35,54 +41,86 @@ const LANGUAGES: Record<string, { needs: string[]; command: string[] }> = {
 };
 
 const isInstalled = (program: string) => spawnSync(program, ["--help"], { stdio: "ignore" }).error === undefined;
-const examplesIn = (text: string) => [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)];
+const examplesIn = (part: string) => [...part.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)];
 
-/** So many that a list of them has a second page. */
-beforeAll(async () => {
-  const headers = { ...KEY, "Content-Type": "application/json" };
-  for (let animal = 0; animal <= 100; animal += 1) {
-    const name = animal < 100 ? "On the first page" : "On a later page";
-    await send(`${inject("origin")}/v1/pets`, {
-      method: "POST",
-      headers,
-      body: JSON.stringify({ name, categoryId: 7 }),
-    });
-  }
+/** The ids of the animals that the service created under each key. */
+const created = new Map<string, string[]>();
+
+/** Forwards POST requests, but loses the first response under each key and replaces the second one by a 503. */
+const unreliable = createServer(async (request, response) => {
+  const { authorization = "", "content-type": type = "", "idempotency-key": key } = request.headers;
+  const headers = { Authorization: authorization, "Content-Type": type, "Idempotency-Key": String(key) };
+  const body = await text(request);
+  const answer = await send(ORIGIN + request.url, { method: "POST", headers, body });
+  const ids = [...(created.get(String(key)) ?? []), JSON.parse(answer.text).id];
+  created.set(String(key), ids);
+  if (ids.length === 1) response.destroy();
+  else if (ids.length === 2) response.writeHead(503, { "Retry-After": "1" }).end();
+  else response.writeHead(answer.status).end(answer.text);
 });
 
 const folder = mkdtempSync(join(tmpdir(), "animal-store-guide-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+let unreliableOrigin = "";
+
+beforeAll(async () => {
+  await new Promise<void>((done) => unreliable.listen(0, "localhost", done));
+  unreliableOrigin = `http://localhost:${(unreliable.address() as AddressInfo).port}`;
+  // So many that a list of them has a second page. Only the last one is sure to have the greatest id.
+  const add = (name: string) => {
+    const headers = { ...KEY, "Content-Type": "application/json" };
+    return send(`${ORIGIN}/v1/pets`, { method: "POST", headers, body: JSON.stringify({ name, categoryId: 7 }) });
+  };
+  await Promise.all(Array.from({ length: 100 }, () => add("On the first page")));
+  await add("On a later page");
+});
+
+afterAll(() => {
+  unreliable.close();
+  rmSync(folder, { recursive: true, force: true });
+});
 
 describe("the guide", () => {
-  it("names the address and the key, for the examples to use", () => {
-    const [[, language, commands] = []] = examplesIn(setting);
+  it("sets the address and the key that the examples use", () => {
+    const [[, language, commands] = []] = examplesIn(settings);
     expect(language).toBe("sh");
     expect(commands).toBe("export ANIMAL_STORE=http://localhost:8787/v1\nexport API_KEY=local-key\n");
   });
 
-  it("has the sections that are tested here, each with one example in every language", () => {
+  it("has one example in every language in each section", () => {
     expect([...sections.keys()]).toEqual(Object.keys(PRINTED));
     for (const section of sections.values()) {
       expect(examplesIn(section).map(([, language]) => language)).toEqual(Object.keys(LANGUAGES));
     }
   });
 
-  it("says what the service says", () => {
+  it("lists every error code with its status", () => {
+    const rows = [...guide.matchAll(/^\| (\d+) \| `(\w+)`: /gm)].map(([, status, code]) => [code, Number(status)]);
+    expect(rows).toEqual(Object.entries(STATUS));
+  });
+
+  it("states the same limits as the service", () => {
     expect(guide).toContain(REMOVAL);
     expect(guide).toContain(`exact from ${INT64.minimum} to ${INT64.maximum}`);
   });
 });
 
-for (const [language, { needs, command }] of Object.entries(LANGUAGES)) {
-  const missing = needs.filter((program) => !isInstalled(program));
-  const skipped = missing.length > 0 ? ` (SKIPPED: ${missing.join(", ")} is not installed)` : "";
+describe.concurrent("the examples", () => {
+  for (const [language, { needs, command }] of Object.entries(LANGUAGES)) {
+    const missing = needs.filter((program) => !isInstalled(program));
+    const skipped = missing.length > 0 ? ` (SKIPPED: ${missing.join(", ")} is not installed)` : "";
 
-  describe.skipIf(skipped)(`the examples in ${language}${skipped}`, () => {
-    it.each([...sections])("%s", async (title, section) => {
-      const [, , text = ""] = examplesIn(section).find(([, name]) => name === language) ?? [];
-      Object.assign(process.env, { ANIMAL_STORE: `${inject("origin")}/v1`, API_KEY: "local-key" });
-      const [program = "", ...options] = command;
-      expect(await run(program, [...options, text], folder)).toMatch(PRINTED[title] ?? /^$/);
+    describe.skipIf(skipped)(`in ${language}${skipped}`, () => {
+      it.each([...sections])("%s", async (title, section) => {
+        const [, , program = ""] = examplesIn(section).find(([, name]) => name === language) ?? [];
+        const origin = title === RETRYING ? unreliableOrigin : ORIGIN;
+        const [file = "", ...options] = command;
+        const env = { ANIMAL_STORE: `${origin}/v1`, API_KEY: "local-key" };
+        const printed = await run(file, [...options, program], folder, env);
+        expect(printed).toMatch(PRINTED[title] ?? /^$/);
+        if (title !== RETRYING) return;
+        const id = Number(PRINTED[RETRYING]?.exec(printed)?.[1]);
+        expect([...created.values()]).toContainEqual([id, id, id]);
+      });
     });
-  });
-}
+  }
+});
