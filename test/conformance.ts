@@ -26,6 +26,7 @@ export interface DescribedOperation {
   /** In upper case. */
   method: string;
   operationId: string;
+  deprecated?: boolean;
   parameters: { name: string; in: string }[];
   requestBody?: { content: DescribedBody };
   responses: Record<string, DescribedResponse>;

@@ -34,7 +34,11 @@ function completeAccess() {
     // In the request client it refers to an element that does not exist.
     button.removeAttribute("aria-controls");
   }
-  for (const editor of document.querySelectorAll(".cm-content:not([aria-label])")) editor.ariaLabel = "JSON";
+  for (const editor of document.querySelectorAll(".cm-content:not([aria-label])")) {
+    editor.ariaLabel = "JSON";
+    // A response is not editable, but can be scrolled.
+    editor.tabIndex = 0;
+  }
   for (const code of document.querySelectorAll("pre > code:not([tabindex])")) code.tabIndex = 0;
   for (const button of document.querySelectorAll("button[role=none]")) button.removeAttribute("role");
   for (const field of document.querySelectorAll("[role=combobox]:not([aria-expanded])")) field.ariaExpanded = "false";
