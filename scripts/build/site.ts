@@ -54,7 +54,7 @@ function listItems(): string[] {
 
 const escapeHtml = (text: string) => text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
 
-/** Links to the modules that Scalar imports statically, so that the browser loads them in parallel instead of one by one. */
+/** Links to the modules that Scalar imports statically, so that the browser loads them in parallel. */
 function firstModules(): string[] {
   const found = new Set([SCALAR_MAIN]);
   for (const module of found) {

@@ -6,7 +6,7 @@ import { createApiReference } from "/scalar/standalone.esm.js";
 const IS_LOCAL = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
 const LOCAL_KEY = "local-key";
 
-/** The description as the page shows it. The published one stays as it is. */
+/** The description as the page shows it. The published one does not change. */
 async function loadDescription() {
   const response = await fetch("/openapi.json");
   // A JavaScript number would show the bounds of an int64 rounded, so they are left out. The guide states them.
@@ -42,7 +42,7 @@ function completeAccess() {
   for (const code of document.querySelectorAll("pre > code:not([tabindex])")) code.tabIndex = 0;
   for (const button of document.querySelectorAll("button[role=none]")) button.removeAttribute("role");
   for (const field of document.querySelectorAll("[role=combobox]:not([aria-expanded])")) field.ariaExpanded = "false";
-  // Their only text is their value, and at first they have none.
+  // Their only text is their value, which is empty at first.
   for (const menu of document.querySelectorAll("td [aria-haspopup=menu]")) menu.title = "Value";
 }
 

@@ -1,7 +1,7 @@
 // Creates and lists in turn over many connections, and then checks that each animal is stored once, as its caller was told.
 // The number of requests is fixed, and each must be answered in time.
 
-import { nextPage } from "../conformance.ts";
+import { listAll } from "../http/send.ts";
 import { call, start } from "./runtime.ts";
 
 const ANIMALS = 20_000; // and as many lists
@@ -25,7 +25,7 @@ export async function load(): Promise<void> {
   };
   console.log(`\n${ANIMALS} creates and ${ANIMALS} lists over ${CONNECTIONS} connections`);
   await Promise.all(Array.from({ length: CONNECTIONS }, connection));
-  const stored = await allAnimals(pets);
+  const stored = await listAll(`${pets}?limit=100`);
   // Every name is different: if as many are found as were created and stored, none is lost or stored twice.
   const found = new Set(created).intersection(new Set(stored)).size;
   const checks = {
@@ -35,16 +35,4 @@ export async function load(): Promise<void> {
   };
   console.table(checks);
   if (Object.values(checks).some(({ met }) => !met)) process.exitCode = 1;
-}
-
-/** Each as JSON text. */
-async function allAnimals(pets: string): Promise<string[]> {
-  const animals: string[] = [];
-  let next: string | undefined = `${pets}?limit=100`;
-  while (next !== undefined) {
-    const page = await call(next);
-    for (const animal of (await page.json()) as object[]) animals.push(JSON.stringify(animal));
-    next = nextPage(page);
-  }
-  return animals;
 }

@@ -1,4 +1,4 @@
-// The browser for the tests of the page.
+// Finds the browser for the tests of the page.
 
 import { existsSync } from "node:fs";
 
@@ -10,8 +10,8 @@ const USUAL_PLACES = [
   "C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe",
 ];
 
-/** Its path, or undefined where there is none. Throws when there is none where the variable CHROMIUM, `chosen`, says. */
+/** Its path, or undefined if it is not found. `chosen` is the variable CHROMIUM: throws if that file does not exist. */
 export function findChromium(chosen: string | undefined): string | undefined {
-  if (chosen && !existsSync(chosen)) throw new Error(`CHROMIUM is ${chosen}, and there is no such file`);
+  if (chosen && !existsSync(chosen)) throw new Error(`CHROMIUM is ${chosen}, but this file does not exist`);
   return chosen || USUAL_PLACES.find((path) => existsSync(path));
 }

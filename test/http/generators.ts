@@ -1,10 +1,10 @@
-// Values that a schema of the description allows, and values that it forbids. A schema that none of this generates is an
-// error that names it, and so is a condition that hardly any value meets: neither is passed over, nor tried for ever.
+// Generates values that a schema of the description allows, and values that it forbids. Two errors name what is missing
+// here: a schema without a generator, and a condition that hardly any generated value meets.
 
 import { type Schema as AnySchema, Validator } from "@cfworker/json-schema";
 import fc, { type Arbitrary } from "fast-check";
 
-/** With its references resolved, and its integers as bigints, because the bounds of an int64 are no numbers. */
+/** References are resolved, and integers are bigints, because a number cannot represent the bounds of an int64. */
 export interface Schema {
   type?: string;
   format?: string;
@@ -24,17 +24,17 @@ const TRIES = 10_000;
 
 export const text = fc.string({ unit: "binary" });
 
-/** Those of the values that meet the condition, which `what` says. */
+/** The values that meet a condition; `what` describes it. */
 export function only<T>(values: Arbitrary<T>, what: string, condition: (value: T) => boolean): Arbitrary<T> {
   let missed = 0;
   return values.filter((value) => {
     missed = condition(value) ? 0 : missed + 1;
-    if (missed > TRIES) throw new Error(`Of ${TRIES} generated values none is ${what}.`);
+    if (missed > TRIES) throw new Error(`None of ${TRIES} generated values is ${what}.`);
     return missed === 0;
   });
 }
 
-// A text of each type of JSON but the composed ones, whose members another generator breaks.
+// JSON texts of each type. Arrays and objects are empty, because brokenObject generates members that are not valid.
 const OF_TYPE: Record<string, string[]> = {
   null: ["null"],
   boolean: ["true", "false"],
@@ -52,7 +52,7 @@ const FORMATS: Record<string, Arbitrary<string>> = {
   uuid: fc.uuid(),
 };
 
-/** JSON texts that the schema allows; `name` is what it is the schema of. */
+/** JSON texts that the schema allows. Errors name it `name`. */
 export function valid(schema: Schema, name: string): Arbitrary<string> {
   const { type, enum: values, items, properties = {}, required = [] } = schema;
   if (values) return fc.constantFrom(...values).map((value) => JSON.stringify(value));
@@ -77,15 +77,15 @@ export function invalid(schema: Schema, name: string): Arbitrary<string> {
   const otherTypes = fc.constantFrom(...others.flatMap(([, texts]) => texts));
   if (type === "object") return fc.oneof(otherTypes, brokenObject(schema));
   if (type === "integer") return fc.oneof(otherTypes, ...beyond(schema).map((values) => values.map(String)));
-  const refusesStrings = ["enum", "pattern", "format", "minLength", "maxLength"].some((keyword) => keyword in schema);
-  if (type !== "string" || !refusesStrings) return otherTypes;
+  const limitsStrings = ["enum", "pattern", "format", "minLength", "maxLength"].some((keyword) => keyword in schema);
+  if (type !== "string" || !limitsStrings) return otherTypes;
   return fc.oneof(
     otherTypes,
     wrongStrings(schema, name).map((value) => JSON.stringify(value)),
   );
 }
 
-/** JSON texts of objects in which at least one property is missing or forbidden. */
+/** JSON texts of objects with at least one property that is missing or not valid. */
 export function brokenObject({ properties = {}, required = [] }: Schema): Arbitrary<string> {
   return fc.subarray(Object.keys(properties), { minLength: 1 }).chain((broken) => {
     const member = (schema: Schema, name: string) => {
@@ -96,18 +96,18 @@ export function brokenObject({ properties = {}, required = [] }: Schema): Arbitr
   });
 }
 
-/** What a path, a query or a header may say for a value of the schema: a string without its quotes. */
+/** How a path, a query or a header represents values that the schema allows: a string without its quotes. */
 export function validText(schema: Schema, name: string): Arbitrary<string> {
   return valid(schema, name).map((json) => (schema.type === "string" ? JSON.parse(json) : json));
 }
 
-/** What it may not say. */
+/** The same for values that the schema forbids. */
 export function invalidText(schema: Schema, name: string): Arbitrary<string> {
   const { type = "" } = schema;
   if (type === "string") return wrongStrings(schema, name);
   const form = { integer: /^-?\d+$/, boolean: /^(true|false)$/ }[type];
-  if (!form) return noGenerator(name, `wrong texts for ${print(schema)}`);
-  const formless = only(text, `no ${type}`, (value) => !form.test(value));
+  if (!form) return noGenerator(name, `how texts for ${print(schema)} can be wrong`);
+  const formless = only(text, `not ${type}`, (value) => !form.test(value));
   return fc.oneof(formless, ...(type === "integer" ? beyond(schema).map((values) => values.map(String)) : []));
 }
 
@@ -135,12 +135,12 @@ function strings({ format = "", pattern, minLength = 0n, maxLength }: Schema, na
   const matching = only(fc.stringMatching(RegExp(pattern)), `well-formed, for ${name}`, (value) =>
     value.isWellFormed(),
   );
-  // Around a match that may be anywhere there may be anything.
+  // If a match can be anywhere, any text can surround it.
   return pattern.startsWith("^") ? matching : fc.tuple(text, matching, text).map((parts) => parts.join(""));
 }
 
 function noGenerator(name: string, what: string): never {
-  throw new Error(`Of ${name} nothing can be generated, because generators.ts does not know ${what}.`);
+  throw new Error(`${name} cannot be generated: generators.ts does not know ${what}.`);
 }
 
 const blank = fc.string({ unit: fc.constantFrom(" ", "\t", "\n", "\u00a0", "\u3000") });

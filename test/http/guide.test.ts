@@ -1,4 +1,4 @@
-// Runs every example of the guide as it is: a reader's first calls work, in each language.
+// Runs every example of the guide unchanged: a reader's first calls work, in each language.
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";

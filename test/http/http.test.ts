@@ -1,4 +1,4 @@
-// What only a real connection shows: bodies without a length, methods that fetch refuses, what the runtime adds.
+// What only a real connection shows: bodies without a length, methods that fetch rejects, and what the runtime adds.
 
 import { describe, expect, inject, it } from "vitest";
 import { KEY } from "./dev-server.ts";
@@ -16,14 +16,14 @@ describe("over HTTP", () => {
     expect(await send(location, { headers: KEY })).toMatchObject({ status: 200, text: created.text });
   });
 
-  it("answers HEAD without a body", async () => {
+  it("responds to HEAD without a body", async () => {
     const { status, headers, text } = await send(PETS, { method: "HEAD", headers: KEY });
     expect(status).toBe(200);
     expect(headers.get("Content-Type")).toBe("application/json");
     expect(text).toBe("");
   });
 
-  it("refuses a body that announces no length at the limit, before its end, and goes on", async () => {
+  it("rejects a body without a length at the limit, before it ends, and then serves the next request", async () => {
     const endless = { ...POST, body: Array(65).fill("x".repeat(1024)), ends: false };
     const { status, text } = await send(PETS, endless);
     expect(status).toBe(413);
@@ -31,17 +31,20 @@ describe("over HTTP", () => {
     expect((await send(PETS, { headers: KEY })).status).toBe(200);
   });
 
-  it.each(["PUT", "PATCH", "DELETE", "TRACE", "PROPFIND", "PURGE"])("answers %s with 405 and Allow", async (method) => {
-    const { status, headers } = await send(PETS, { method, headers: KEY });
-    expect(status).toBe(405);
-    expect(headers.get("Allow")).toBe("GET, HEAD, OPTIONS, POST");
-  });
+  it.each(["PUT", "PATCH", "DELETE", "TRACE", "PROPFIND", "PURGE"])(
+    "responds to %s with 405 and Allow",
+    async (method) => {
+      const { status, headers } = await send(PETS, { method, headers: KEY });
+      expect(status).toBe(405);
+      expect(headers.get("Allow")).toBe("GET, HEAD, OPTIONS, POST");
+    },
+  );
 
-  it("leaves a method that nobody knows to the runtime, which answers 501 (RFC 9110, section 15.6.2)", async () => {
+  it("leaves an unknown method to the runtime, which responds 501 (RFC 9110, section 15.6.2)", async () => {
     expect((await send(PETS, { method: "FROB", headers: KEY })).status).toBe(501);
   });
 
-  it("refuses two keys in one header", async () => {
+  it("rejects two keys in one header", async () => {
     const { status } = await send(PETS, { headers: { Authorization: "Bearer local-key, Bearer local-key" } });
     expect(status).toBe(401);
   });

@@ -260,12 +260,12 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
       expect(got.body).toBe(created.body);
     });
 
-    it("logs no warning and asks no other origin in all of this", () => {
+    it("does all of this without a warning and without a request to another origin", () => {
       expect(opened.complaints).toEqual([]);
     });
   });
 
-  it("uses its own address when it is not local, knows no key there, and shows the error", async () => {
+  it("shows its own address, does not fill in a key, and shows the error, if it is not local", async () => {
     const { page } = await open(VIEWS[0], ELSEWHERE);
     const settings = page.locator("pre", { hasText: "export" });
     expect((await settings.innerText()).trim()).toBe(

@@ -1,15 +1,16 @@
-// Requests as node:http sends them, because fetch refuses some methods and headers that a caller can well send. Every
-// response under /v1 is held against the description.
+// Sends requests with node:http, because fetch rejects some methods and headers that a caller can send. Every response
+// under /v1 is checked against the description.
 
 import { type IncomingMessage, request } from "node:http";
-import { expectDescribed, type Answer } from "../conformance.ts";
+import { type Answer, expectDescribed, nextPage } from "../conformance.ts";
+import { KEY } from "./dev-server.ts";
 
 export interface Sent {
   method?: string;
   headers?: Record<string, string>;
-  /** Sent in these pieces, chunked; one string with a Content-Length. */
+  /** A string is sent with a Content-Length; a list of strings is sent in chunks. */
   body?: string | string[];
-  /** Whether the end of the body is sent before the answer is there. */
+  /** Whether the body ends before the response arrives. */
   ends?: boolean;
 }
 
@@ -27,11 +28,11 @@ export function send(
       incoming.on("error", reject);
       incoming.on("end", () => {
         if (!ends) outgoing.destroy();
-        const seen = { status: incoming.statusCode ?? 0, headers: headersOf(incoming), text };
+        const answer = { status: incoming.statusCode ?? 0, headers: headersOf(incoming), text };
         const { pathname } = new URL(url);
         try {
-          if (pathname.startsWith("/v1") && seen.status !== 501) expectDescribed(method, pathname, seen);
-          resolve(seen);
+          if (pathname.startsWith("/v1") && answer.status !== 501) expectDescribed(method, pathname, answer);
+          resolve(answer);
         } catch (problem) {
           reject(problem);
         }
@@ -47,4 +48,16 @@ function headersOf({ rawHeaders }: IncomingMessage): Headers {
   const headers = new Headers();
   for (let i = 0; i < rawHeaders.length; i += 2) headers.append(String(rawHeaders[i]), String(rawHeaders[i + 1]));
   return headers;
+}
+
+/** The JSON text of every item of a list, over all pages. Integers beyond 2^53 are rounded. */
+export async function listAll(url: string): Promise<string[]> {
+  const items: string[] = [];
+  let next: string | undefined = url;
+  while (next !== undefined) {
+    const page: Answer = await send(next, { headers: KEY });
+    for (const item of JSON.parse(page.text)) items.push(JSON.stringify(item));
+    next = nextPage(page);
+  }
+  return items;
 }

@@ -1,4 +1,4 @@
-// The static site over HTTP, and how a program finds the description.
+// The static site over HTTP, and how a program discovers the description.
 
 import { readFileSync } from "node:fs";
 import { describe, expect, inject, it } from "vitest";
@@ -21,7 +21,7 @@ describe("the site", () => {
     expect(text).toMatch(/"minimum": -9223372036854775808,\s+"maximum": 9223372036854775807/);
   });
 
-  it("serves the page with a strict policy, all from its own origin", async () => {
+  it("serves the page with a strict policy that allows only its own origin", async () => {
     const { status, headers, text } = await send(`${ORIGIN}/`);
     expect(status).toBe(200);
     expect(headers.get("Content-Type")).toBe("text/html; charset=utf-8");
@@ -35,11 +35,11 @@ describe("the site", () => {
     expect(text).not.toMatch(/(src|href)="(?!\/|data:,)/);
   });
 
-  it.each(operations)("has $method $path in the page itself", async ({ method, path }) => {
+  it.each(operations)("lists $method $path in the page itself", async ({ method, path }) => {
     expect((await send(`${ORIGIN}/`)).text).toContain(`<code>${method} /v1${path}</code>`);
   });
 
-  it("serves the parts of the page that never change to be kept", async () => {
+  it("lets browsers keep the parts of the page that never change", async () => {
     const { text } = await send(`${ORIGIN}/`);
     const [, chunk] = text.match(/href="(\/scalar\/chunks\/[^"]+)"/) ?? [];
     const { status, headers } = await send(`${ORIGIN}${chunk}`);
@@ -47,14 +47,17 @@ describe("the site", () => {
     expect(headers.get("Cache-Control")).toBe("public, max-age=31536000, immutable");
   });
 
-  it.each(["/", "/openapi.json", "/.well-known/api-catalog"])("refuses to POST to %s, with Allow", async (path) => {
-    const { status, headers } = await send(ORIGIN + path, { method: "POST" });
-    expect(status).toBe(405);
-    expect(headers.get("Allow")).toBe("GET, HEAD");
-  });
+  it.each(["/", "/openapi.json", "/.well-known/api-catalog"])(
+    "responds to POST %s with 405 and Allow",
+    async (path) => {
+      const { status, headers } = await send(ORIGIN + path, { method: "POST" });
+      expect(status).toBe(405);
+      expect(headers.get("Allow")).toBe("GET, HEAD");
+    },
+  );
 
   it.each(["/v1", "/v1/", "/v1/openapi.json", "/v1/index.html", "/v1/page.js"])(
-    "leaves %s to the Worker, which asks for the key",
+    "leaves %s to the Worker, which requires the key",
     async (path) => {
       expect((await send(ORIGIN + path)).status).toBe(401);
       expect((await send(ORIGIN + path, { headers: KEY })).status).toBe(404);
@@ -62,7 +65,7 @@ describe("the site", () => {
   );
 
   it.each(["/nothing", "/nothing.html", "/openapi.yaml", "/guide.md"])(
-    "answers 404 with an Error body on %s",
+    "responds to %s with 404 and an Error body",
     async (path) => {
       const { status, text } = await send(ORIGIN + path);
       expect(status).toBe(404);
@@ -87,7 +90,7 @@ describe("discovery", () => {
     }
   });
 
-  it("has the description and the documentation in its catalog, and they are there", async () => {
+  it("lists the description and the documentation in its catalog, and both exist", async () => {
     const { headers, text } = await send(`${ORIGIN}/.well-known/api-catalog`);
     expect(headers.get("Content-Type")).toBe(
       'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"',

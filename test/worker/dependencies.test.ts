@@ -1,4 +1,4 @@
-// What `npm ci` installs: the rules that package.json, which has no comments, cannot state. docs/CONTRIBUTING.md,
+// Rules for what `npm ci` installs, which package.json cannot state. docs/CONTRIBUTING.md,
 // "Dependencies", explains them.
 
 import { expect, it } from "vitest";
@@ -41,6 +41,6 @@ it("locks every package for every platform, so that npm ci works on all of them"
   expect(missing).toEqual([]);
 });
 
-it("names no registry, so that any mirror can serve the packages", () => {
+it("does not name a registry, so that any mirror can serve the packages", () => {
   expect(Object.keys(packages).filter((path) => packages[path]?.resolved)).toEqual([]);
 });
