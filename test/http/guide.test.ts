@@ -43,17 +43,17 @@ const LANGUAGES: Record<string, { needs: string[]; command: string[] }> = {
 const isInstalled = (program: string) => spawnSync(program, ["--help"], { stdio: "ignore" }).error === undefined;
 const examplesIn = (part: string) => [...part.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)];
 
-/** The ids of the animals that the service created under each key. */
-const created = new Map<string, string[]>();
+/** The ids in the responses of the service under each key. */
+const created = new Map<string, number[]>();
 
 /** Forwards POST requests, but loses the first response under each key and replaces the second one by a 503. */
 const unreliable = createServer(async (request, response) => {
-  const { authorization = "", "content-type": type = "", "idempotency-key": key } = request.headers;
-  const headers = { Authorization: authorization, "Content-Type": type, "Idempotency-Key": String(key) };
-  const body = await text(request);
-  const answer = await send(ORIGIN + request.url, { method: "POST", headers, body });
-  const ids = [...(created.get(String(key)) ?? []), JSON.parse(answer.text).id];
-  created.set(String(key), ids);
+  const { authorization = "", "content-type": type = "", "idempotency-key": sent } = request.headers;
+  const key = sent && { "Idempotency-Key": String(sent) };
+  const headers = { Authorization: authorization, "Content-Type": type, ...key };
+  const answer = await send(ORIGIN + request.url, { method: "POST", headers, body: await text(request) });
+  const ids = [...(created.get(String(sent)) ?? []), JSON.parse(answer.text).id];
+  created.set(String(sent), ids);
   if (ids.length === 1) response.destroy();
   else if (ids.length === 2) response.writeHead(503, { "Retry-After": "1" }).end();
   else response.writeHead(answer.status).end(answer.text);
