@@ -3,7 +3,8 @@
 
 import { jsonOf, nameOf } from "../../src/d1/columns.ts";
 import { BODY_LIMIT } from "../../src/http/body.ts";
-import { parseJson, printJson } from "../../src/values/json.ts";
+import { parseJson, printJson, UTF_8 } from "../../src/values/json.ts";
+import { problemsOf } from "../../src/values/wording.ts";
 import { TABLES, type Table } from "./tables.ts";
 
 type Row = Record<string, unknown>;
@@ -29,9 +30,6 @@ export function lineSql({ name, columns }: Table): string {
   return name === "pets" ? json : `json_patch('{"table":"${name}"}', ${json})`;
 }
 
-// Ignores a byte order mark, which editors on Windows may write.
-const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
-
 /** The row of a line, by the service's own rules. Throws a Fault that names every problem. */
 export function checkRow(bytes: Uint8Array): [Table, Row] {
   if (bytes.length > LINE_BYTES) throw new Fault("is longer than any animal that the service accepts");
@@ -40,7 +38,7 @@ export function checkRow(bytes: Uint8Array): [Table, Row] {
   const [table, row] = parseRow(text);
   const { success, data, error } = table.row.safeParse(row);
   if (success) return [table, data];
-  throw new Fault([...new Set(error.issues.map(({ path, message }) => [...path, message].join(" ")))].join("; "));
+  throw new Fault(problemsOf(error).join("; "));
 }
 
 /** A line that a store printed. */

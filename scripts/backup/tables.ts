@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import { type AnyColumns, nameOf } from "../../src/d1/columns.ts";
 import { NewPet, Pet } from "../../src/pets/pet.ts";
 import { PET_COLUMNS } from "../../src/pets/store.ts";
-import { must } from "../../src/values/wording.ts";
+import { must, noOther } from "../../src/values/wording.ts";
 
 // As the tables check it: the quotes that a caller may put around a key do not belong to it.
 const beKey = must("a string of 1 to 255 printable ASCII characters");
@@ -37,15 +37,6 @@ function table<Shape extends { id: typeof Pet.shape.id } & z.core.$ZodShape>(
   columns: { [Property in keyof Shape]: AnyColumns[string] },
   shape: Shape,
 ): Table {
-  const use = `use ${Object.keys(columns).join(", ")}`;
-  // The first few, and not all of a long one: a file can contain anything.
-  const unknown = (keys: string[]) => keys.slice(0, 3).map((key) => JSON.stringify(key.slice(0, 50)));
-  const row = z.strictObject(
-    { ...shape, id: z.optional(shape.id) },
-    {
-      error: (fault) =>
-        fault.code === "unrecognized_keys" ? `unknown property ${unknown(fault.keys).join(", ")}: ${use}` : undefined,
-    },
-  );
+  const row = z.strictObject({ ...shape, id: z.optional(shape.id) }, noOther("property", columns));
   return { name, columns, row };
 }

@@ -2,7 +2,7 @@
 // because a chunked body does not announce it.
 
 import * as z from "zod/mini";
-import { parseJson } from "../values/json.ts";
+import { parseJson, UTF_8 } from "../values/json.ts";
 import { ApiError } from "./errors.ts";
 
 /** In bytes. */
@@ -11,7 +11,6 @@ export const TOO_LARGE = `The body must be at most ${BODY_LIMIT} bytes.`;
 
 // The suffix +json: RFC 6839, section 3.1. A token: RFC 9110, section 5.6.2.
 const JSON_TYPE = /^(application\/json|[!#$%&'*+.^_`|~\w-]+\/[!#$%&'*+.^_`|~\w-]+\+json)$/i;
-const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
 
 /** The text of a body that is sent as JSON. Throws 415, 413, and 400 if it is incomplete or not valid UTF-8. */
 export async function readJsonText(request: Request): Promise<string> {

@@ -2,13 +2,13 @@
 // things.
 
 import * as z from "zod/mini";
+import { noOther } from "../values/wording.ts";
 
 /** Every parameter with its values. An unknown parameter has the name that was sent, still percent-encoded. */
 export type Query = Record<string, string[]>;
 
 // More than these always include one that is unknown or repeated. Reading them all would only cost CPU time.
 const MAX_READ = 100;
-const MAX_NAMED = 5;
 
 /** Parses a query without its question mark; `known` has a member for each parameter that it may have. */
 export function parseQuery(search: string, known: object): Query {
@@ -34,16 +34,7 @@ const asSent = (parameter: string): string =>
 
 /** A schema of a query with these parameters and no others. */
 export function querySchema<Shape extends z.core.$ZodShape>(parameters: Shape): z.ZodMiniObject<Shape, z.core.$strict> {
-  const use = `use ${Object.keys(parameters).join(", ")}`;
-  return z.strictObject(parameters, {
-    error: (problem) =>
-      problem.code === "unrecognized_keys" ? `unknown query parameter ${listed(problem.keys)}: ${use}` : undefined,
-  });
-}
-
-function listed(names: string[]): string {
-  const named = names.slice(0, MAX_NAMED).map((name) => name || '""');
-  return named.join(", ") + (names.length > MAX_NAMED ? " and others" : "");
+  return z.strictObject(parameters, noOther("query parameter", parameters));
 }
 
 /** A schema of a parameter that may be given once and whose value has the schema `value`. */

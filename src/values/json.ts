@@ -1,6 +1,9 @@
 // Lossless JSON: integers keep every digit. A JavaScript number is exact only to 2^53, so an integer becomes a bigint, made
 // from its source text.
 
+/** Decodes JSON text. Ignores a byte order mark (RFC 8259, section 8.1). Throws a TypeError if it is not UTF-8. */
+export const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
+
 /**
  * Parses JSON. If it is an object, its `named` members that are integers become bigints, however they are written: `1.0`
  * and `1e2` are integers, `1.5` is a number. Everything else is parsed as usual, without a reviver, which would visit every

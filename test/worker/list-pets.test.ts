@@ -193,6 +193,8 @@ describe("listPets, an invalid query", () => {
     expectError(await call(`/v1/pets?limit=0&${many}`), badRequest(`${LIMIT}; ${message}.`));
     const five = "unknown query parameter a, b, c, d, e: use limit, status, after";
     expectError(await call("/v1/pets?a&b&c&d&e"), badRequest(`${five}.`));
+    const long = `unknown query parameter ${"x".repeat(100)}...: use limit, status, after`;
+    expectError(await call(`/v1/pets?${"x".repeat(10_000)}`), badRequest(`${long}.`));
   });
 
   it("reads an unknown parameter after many known ones", async () => {
