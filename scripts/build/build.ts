@@ -1,11 +1,17 @@
-// Prepares what wrangler serves: the site and, for `wrangler dev`, the local service. Wrangler runs it before each `dev`
-// and `deploy` (wrangler.toml, [build]).
+// Prepares what Wrangler serves: the site and, for `wrangler dev`, the local service. Wrangler runs it before each `dev`,
+// `deploy` and `types` (wrangler.toml, [build]), with the environment's name if there is one.
 
 import { join } from "node:path";
 import { prepareLocalService } from "./local-service.ts";
 import { buildSite } from "./site.ts";
 
-buildSite(join(import.meta.dirname, "../../dist/site"));
+const [environment] = process.argv.slice(2);
+const { WRANGLER_COMMAND = "", SKIP_DEPLOY_CHECK } = process.env;
 
-// Wrangler says for which of its commands it builds.
-if (process.env["WRANGLER_COMMAND"] === "dev") await prepareLocalService();
+if (environment && ["deploy", "versions upload"].includes(WRANGLER_COMMAND) && !SKIP_DEPLOY_CHECK) {
+  // Loaded only here, because it loads Wrangler, which takes half a second.
+  const { checkPlainDeploy } = await import("./plain-deploy.ts");
+  await checkPlainDeploy(environment);
+}
+buildSite(join(import.meta.dirname, "../../dist/site"));
+if (WRANGLER_COMMAND === "dev") await prepareLocalService();
