@@ -1,7 +1,9 @@
-// What wrangler.toml says about the environments, so that nothing else repeats it: to rename the service, change that file.
+// The deployed environments, as wrangler.toml describes them. Nothing else repeats their names, so renaming the service or
+// an environment changes only that file.
 
 import { join } from "node:path";
 import { unstable_readConfig as readConfig } from "wrangler";
+import { wrangler } from "./wrangler.ts";
 
 /** The part that is used here: Wrangler publishes no types for it. */
 interface Configuration {
@@ -12,24 +14,25 @@ interface Configuration {
 }
 
 export interface Environment {
-  /** Such as staging. */
+  /** For example staging. */
   name: string;
   worker: string;
   database: string;
-  /** A domain of the Worker's own, if it has one. */
+  /** The Worker's custom domain, if it has one. */
   domain: string | undefined;
 }
 
 const config = join(import.meta.dirname, "../wrangler.toml");
 
-/** The names of the environments that can be deployed. */
+/** The names of the deployed environments, such as staging. */
 export function environmentNames(): string[] {
-  const { definedEnvironments = [] }: Configuration = readConfig({ config });
-  return definedEnvironments;
+  return (readConfig({ config }) as Configuration).definedEnvironments ?? [];
 }
 
 /** Throws if wrangler.toml has no such environment. */
 export function readEnvironment(name: string): Environment {
+  const names = environmentNames();
+  if (!names.includes(name)) throw new Error(`The environment must be ${names.join(" or ")}.`);
   const { name: worker, d1_databases, routes = [] }: Configuration = readConfig({ config, env: name });
   const [database] = d1_databases.map(({ database_name }) => database_name);
   if (!database) throw new Error(`wrangler.toml does not name a database for ${name}.`);
@@ -42,3 +45,9 @@ export const SMOKE_TEST = {
   key: "smoke test",
   pet: { name: "Smoke test", categoryId: 9223372036854775807n, status: "sold" },
 };
+
+/** Whether the account has the environment's database. Throws WranglerFailed. */
+export async function hasDatabase({ database }: Environment): Promise<boolean> {
+  const { output } = await wrangler(["d1", "list", "--json"], { quiet: true });
+  return (JSON.parse(output) as { name: string }[]).some(({ name }) => name === database);
+}

@@ -1,5 +1,6 @@
-// Runs the project's own Wrangler. A command that has begun is let finish, even when the operator presses Ctrl-C: what
-// one that was cut off has done, nobody knows. What is done whole or not at all may be cut off.
+// Runs the project's own Wrangler. A command that has started is allowed to finish, even if the operator presses Ctrl-C:
+// how far an interrupted command got, nobody can tell. Only a command that takes effect completely or not at all may be cut
+// off.
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -12,21 +13,31 @@ import { join } from "node:path";
 const WRANGLER = createRequire(import.meta.url).resolve("wrangler");
 const WINDOWS = process.platform === "win32";
 
-/** A command of Wrangler has failed, and has said why. */
-export class WranglerFailed extends Error {
-  /** Cloudflare's code of the error, if it was Cloudflare that refused. */
-  readonly code: number | undefined;
-  /** What the command printed and nobody has seen yet. */
-  readonly output: string;
+// Without a terminal, Wrangler cannot ask which account, or open a browser.
+const SEVERAL_ACCOUNTS = /More than one account available/;
+const SIGNED_OUT = /CLOUDFLARE_API_TOKEN environment variable/;
 
-  constructor(command: string, code: number | undefined, output: string) {
-    super(`wrangler ${command} failed.`);
+/** A Wrangler command failed. */
+export class WranglerFailed extends Error {
+  /** Cloudflare's error code, if Cloudflare rejected the command. */
+  readonly code: number | undefined;
+  /** What the command printed, unless it was already shown. */
+  readonly output: string;
+  /** Whether it failed because the operator has not signed in. */
+  readonly isSignedOut: boolean;
+
+  constructor(command: string, code: number | undefined, printed: string, shown: boolean) {
+    const isSignedOut = SIGNED_OUT.test(printed);
+    let remedy = isSignedOut ? " Sign in with npx wrangler login, or set CLOUDFLARE_API_TOKEN." : "";
+    if (SEVERAL_ACCOUNTS.test(printed)) remedy = " Set CLOUDFLARE_ACCOUNT_ID to the id of one of your accounts.";
+    super(`wrangler ${command} failed.${remedy}`);
     this.code = code;
-    this.output = output;
+    this.output = shown ? "" : printed;
+    this.isSignedOut = isSignedOut;
   }
 }
 
-/** What Wrangler reports of a command. */
+/** An entry of the file in which Wrangler reports the results of a command. */
 interface Report {
   type: string;
   code?: number;
@@ -34,17 +45,19 @@ interface Report {
 }
 
 export interface Finished {
-  /** What it printed to the standard output. */
+  /** Its standard output. */
   output: string;
+  /** Its standard error. */
+  warnings: string;
   /** The version that it uploaded, if any. */
   version: string | undefined;
 }
 
 interface Options {
   env?: NodeJS.Dict<string>;
-  /** Unless it is quiet, what the command prints is shown as it comes. */
+  /** By default, everything the command prints is shown while it runs. */
   quiet?: boolean;
-  /** Whether it ends with this process, however far it is, and all that it has started: its local database, for one. */
+  /** Whether the command and all its child processes (such as its local database) are killed when this process ends. */
   cutOff?: boolean;
   /** SQL that the command runs from a file, which only its owner can read. */
   sql?: string;
@@ -64,23 +77,24 @@ export async function wrangler(
     if (sql !== undefined) writeFileSync(script, sql, { mode: 0o600 });
     const file = sql === undefined ? [] : ["--file", script];
     const child = spawn(process.execPath, ["--no-warnings", WRANGLER, ...args, ...file], {
-      env: { ...process.env, WRANGLER_OUTPUT_FILE_PATH: report, ...env },
-      // Nothing is asked: what Wrangler would ask a person, it takes for granted.
+      // Without the banner, Wrangler does not ask the registry for its newest version either.
+      env: { ...process.env, WRANGLER_OUTPUT_FILE_PATH: report, WRANGLER_HIDE_BANNER: "true", ...env },
+      // Without a terminal Wrangler asks nothing, and answers its own questions with the default.
       stdio: ["ignore", "pipe", "pipe"],
-      // Out of the reach of the terminal's Ctrl-C.
+      // Out of reach of the terminal's Ctrl-C.
       detached: true,
       windowsHide: true,
     });
     const end = () => killTree(child, "SIGKILL");
     if (cutOff) process.once("exit", end);
     let output = "";
-    let errors = "";
+    let warnings = "";
     child.stdout.setEncoding("utf8").on("data", (text: string) => {
       output += text;
       if (!quiet) process.stdout.write(text);
     });
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      errors += text;
+      warnings += text;
       if (!quiet) process.stderr.write(text);
     });
     const [status] = await once(child, "close");
@@ -93,16 +107,16 @@ export async function wrangler(
       : [];
     if (status !== 0) {
       const { code } = reports.find(({ type }) => type === "command-failed") ?? {};
-      throw new WranglerFailed(args.slice(0, 2).join(" "), code, quiet ? output + errors : "");
+      throw new WranglerFailed(args.slice(0, 2).join(" "), code, output + warnings, !quiet);
     }
-    return { output, version: reports.find(({ version_id }) => version_id)?.version_id };
+    return { output, warnings, version: reports.find(({ version_id }) => version_id)?.version_id };
   } finally {
     remove();
     process.off("exit", remove);
   }
 }
 
-/** Ends a detached process and everything it started. Windows has no process groups: there the whole tree ends at once. */
+/** Ends a detached process and its child processes. On Windows, which has no process groups, always forcibly. */
 export function killTree({ pid }: ChildProcess, signal: "SIGTERM" | "SIGKILL"): void {
   if (pid === undefined) return;
   if (WINDOWS) spawnSync("taskkill", ["/pid", String(pid), "/t", "/f"]);

@@ -1,5 +1,5 @@
-// Asks the service at an address, and believes nothing that another version answered: for some seconds after a
-// deployment an address is served by the version before, or by none, on each of Cloudflare's machines for itself.
+// Sends requests to a deployed service and ignores what a different version answers: for some seconds after a deployment
+// the previous version, or none, still answers at an address, on each of Cloudflare's machines independently.
 
 import { setTimeout as wait } from "node:timers/promises";
 import { CHALLENGE } from "../../src/http/authentication.ts";
@@ -8,9 +8,9 @@ import { VERSION_HEADER } from "../../src/http/responses.ts";
 export interface Target {
   /** The base URL, which ends in /v1. */
   base: string;
-  /** The version whose answers are believed; where it is left out, those of every one. */
+  /** The version that must answer. When omitted, any version may. */
   version?: string;
-  /** The Worker that is told to have the version answer, though it may have no share of the callers. */
+  /** The name of the Worker whose `version` is requested by a header, even if it has no traffic. */
   override?: string;
 }
 
@@ -19,21 +19,25 @@ export interface VersionTarget extends Target {
 }
 
 export interface Limits {
-  /** When to give up, as `Date.now()` tells the time. */
+  /** When to give up, on the clock of `Date.now()`. */
   until: number;
-  /** When it is aborted, all that waits throws its reason. */
+  /** Once aborted, everything that waits throws its reason. */
   signal?: AbortSignal;
 }
 
 export interface Answer {
+  /** For example "GET /pets". */
+  request: string;
   status: number;
   headers: Headers;
   text: string;
+  /** The text for a message: shortened, and without the key that was sent. */
+  excerpt: string;
 }
 
-/** The service, or the version of it that was asked for, did not answer in time. */
-export class Unanswered extends Error {
-  /** The version that answered in place of the one that was asked for, if one did. */
+/** The service, or the requested version of it, did not answer in time. */
+export class NoAnswer extends Error {
+  /** The version that answered instead, if any. */
   readonly instead: string | undefined;
 
   constructor(problem: string, instead?: string) {
@@ -42,37 +46,42 @@ export class Unanswered extends Error {
   }
 }
 
-const REQUEST = 10_000; // milliseconds that one request may take
-const PAUSE = 500; // milliseconds between two
+const REQUEST_TIMEOUT = 10_000; // milliseconds
+const INTERVAL = Number(process.env["POLL_INTERVAL"] ?? 500); // milliseconds; the tests shorten it
 const IN_A_ROW = 5;
 
-/** Asks until the version answers: anything but 503, which says itself that it passes. Throws Unanswered. */
-export async function ask(target: Target, path: string, request: RequestInit, limits: Limits): Promise<Answer> {
+/** The base URL without a slash at its end, or undefined if it is not an HTTP URL. */
+export function parseBase(text: string): string | undefined {
+  return /^https?:\/\//.test(text) && URL.canParse(text) ? text.replace(/\/+$/, "") : undefined;
+}
+
+/** Repeats a request until the version answers anything except 503, which is temporary. Throws NoAnswer. */
+export async function poll(target: Target, path: string, request: RequestInit, limits: Limits): Promise<Answer> {
   for (;;) {
     try {
-      return await askOnce(target, path, request, limits.signal);
+      return await send(target, path, request, limits.signal);
     } catch (failure) {
-      if (!(failure instanceof Unanswered) || Date.now() + PAUSE > limits.until) throw failure;
+      if (!(failure instanceof NoAnswer) || Date.now() + INTERVAL > limits.until) throw failure;
       await pause(limits);
     }
   }
 }
 
 /**
- * Waits until the version answers as only this service does, with its own 401, several times in a row. Throws Unanswered,
- * and an Error where the version itself answers anything else.
+ * Waits until the version rejects a request without a key as only this service does, several times in a row. Throws
+ * NoAnswer, and an Error if the version answers anything else.
  */
-export async function untilReady(target: VersionTarget, limits: Limits): Promise<void> {
+export async function waitUntilReady(target: VersionTarget, limits: Limits): Promise<void> {
   for (let seen = 0; seen < IN_A_ROW; seen++) {
     if (seen > 0) await pause(limits);
     try {
-      // A new connection each time may lead to another machine.
-      const { status, headers } = await askOnce(target, "/pets", { headers: { Connection: "close" } }, limits.signal);
+      // Each new connection may reach a different machine.
+      const { status, headers } = await send(target, "/pets", { headers: { Connection: "close" } }, limits.signal);
       if (status !== 401 || headers.get("WWW-Authenticate") !== CHALLENGE) {
-        throw new Error(`Version ${target.version} answers a request without a key with ${status} in place of 401.`);
+        throw new Error(`Version ${target.version} answers ${status} instead of 401 to a request without a key.`);
       }
     } catch (failure) {
-      if (!(failure instanceof Unanswered) || Date.now() + PAUSE > limits.until) throw failure;
+      if (!(failure instanceof NoAnswer) || Date.now() + INTERVAL > limits.until) throw failure;
       seen = -1;
       await pause(limits);
     }
@@ -80,40 +89,44 @@ export async function untilReady(target: VersionTarget, limits: Limits): Promise
 }
 
 async function pause({ signal }: Limits): Promise<void> {
-  await wait(PAUSE, undefined, signal && { signal }).catch(() => signal?.throwIfAborted());
+  await wait(INTERVAL, undefined, signal && { signal }).catch(() => signal?.throwIfAborted());
 }
 
-async function askOnce(target: Target, path: string, request: RequestInit, signal?: AbortSignal): Promise<Answer> {
+async function send(target: Target, path: string, request: RequestInit, signal?: AbortSignal): Promise<Answer> {
   const { base, version, override } = target;
   const url = `${base}${path}`;
   const headers = new Headers(request.headers);
   // https://developers.cloudflare.com/workers/versions-and-deployments/version-overrides/
   if (override) headers.set("Cloudflare-Workers-Version-Overrides", `${override}="${version}"`);
-  const timeout = AbortSignal.timeout(REQUEST);
-  let answer: Answer;
+  const timeout = AbortSignal.timeout(REQUEST_TIMEOUT);
+  let response: Response;
+  let text: string;
   try {
-    const response = await fetch(url, {
+    response = await fetch(url, {
       ...request,
       headers,
       redirect: "manual",
       signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
     });
-    answer = { status: response.status, headers: response.headers, text: await response.text() };
+    text = await response.text();
   } catch (failure) {
     signal?.throwIfAborted();
     const { message, cause } = failure as Error;
     const why = timeout.aborted
-      ? `nothing within ${REQUEST / 1000} s`
+      ? `nothing within ${REQUEST_TIMEOUT / 1000} s`
       : cause instanceof Error
         ? cause.message
         : message;
-    throw new Unanswered(`${url} does not answer${version ? ` as version ${version}` : ""}: ${why}.`);
+    throw new NoAnswer(`${url} does not answer${version ? ` as version ${version}` : ""}: ${why}.`);
   }
-  const by = answer.headers.get(VERSION_HEADER) ?? undefined;
+  const { status } = response;
+  const by = response.headers.get(VERSION_HEADER) ?? undefined;
   if (version && by !== version) {
-    const instead = by ? `version ${by}` : "no version of the service";
-    throw new Unanswered(`${url} is answered ${answer.status} by ${instead} in place of version ${version}.`, by);
+    const instead = by ? `version ${by}` : "something other than this service";
+    throw new NoAnswer(`${url} is answered by ${instead} (${status}) instead of version ${version}.`, by);
   }
-  if (answer.status === 503) throw new Unanswered(`${url} is answered 503: ${answer.text}`);
-  return answer;
+  const [, key] = headers.get("Authorization")?.split(" ") ?? [];
+  const excerpt = (key ? text.replaceAll(key, "<key>") : text).slice(0, 300);
+  if (status === 503) throw new NoAnswer(`${url} answers 503: ${excerpt}`);
+  return { request: `${request.method ?? "GET"} ${path}`, status, headers: response.headers, text, excerpt };
 }

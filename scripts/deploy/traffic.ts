@@ -1,4 +1,4 @@
-// Which versions of a Worker the callers meet: its current deployment, in which each version has a share of them.
+// A Worker's traffic: its current deployment gives each version a percentage of the requests.
 
 import type { Environment } from "../environment.ts";
 import { WranglerFailed, wrangler } from "../wrangler.ts";
@@ -8,35 +8,35 @@ export interface Share {
   percentage: number;
 }
 
-const NO_SUCH_WORKER = 10007; // Cloudflare's code
+const WORKER_NOT_FOUND = [10007, 10090]; // Cloudflare's codes; which one depends on the endpoint
 
-/** Undefined where there is no such Worker yet. */
-export async function currentShares({ name }: Environment): Promise<Share[] | undefined> {
+/** The current deployment, or undefined if the Worker does not exist yet. Throws WranglerFailed. */
+export async function currentTraffic({ name }: Environment): Promise<Share[] | undefined> {
   try {
     const { output } = await wrangler(["deployments", "status", "--json", "--env", name], { quiet: true });
     return (JSON.parse(output) as { versions: Share[] }).versions;
   } catch (failure) {
-    if (failure instanceof WranglerFailed && failure.code === NO_SUCH_WORKER) return undefined;
+    if (failure instanceof WranglerFailed && WORKER_NOT_FOUND.includes(failure.code ?? 0)) return undefined;
     throw failure;
   }
 }
 
-/** Gives each version its percentage of the callers, and every other version none. */
-export async function setShares({ name }: Environment, percentages: Record<string, number>): Promise<void> {
+/** Gives each version its percentage of the requests, and every other version none. Throws WranglerFailed. */
+export async function setTraffic({ name }: Environment, percentages: Record<string, number>): Promise<void> {
   const specs = Object.entries(percentages).map(([version, percentage]) => `${version}@${percentage}`);
   await wrangler(["versions", "deploy", ...specs, "-y", "--env", name], { quiet: true });
-  console.log(`Shares of the callers: ${specs.join(" %, ")} %`);
+  console.log(`Traffic: ${specs.join(" %, ")} %`);
 }
 
-/** Which version serves, in words. */
-export async function whatServes(environment: Environment): Promise<string> {
+/** Which versions serve, in words. */
+export async function describeTraffic(environment: Environment): Promise<string> {
   try {
-    const shares = await currentShares(environment);
-    if (!shares) return "there is no such Worker, so nothing serves";
+    const shares = await currentTraffic(environment);
+    if (!shares) return "the Worker does not exist";
     const [only, ...others] = shares;
-    if (only && others.length === 0) return `version ${only.version_id} serves, alone`;
+    if (only && others.length === 0) return `version ${only.version_id} serves all requests`;
     return shares.map(({ version_id, percentage }) => `version ${version_id} serves ${percentage} %`).join(", ");
   } catch {
-    return `which version serves could not be read (npx wrangler deployments status --env ${environment.name})`;
+    return `could not read which version serves (npx wrangler deployments status --env ${environment.name})`;
   }
 }

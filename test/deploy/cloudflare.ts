@@ -1,5 +1,5 @@
-// A stand-in for what Wrangler asks of Cloudflare's API to deploy a Worker with D1 and assets: it keeps what is
-// uploaded, and has it served (edge.ts). What it does not know it answers with 404 and reports.
+// A stand-in for the parts of Cloudflare's API that Wrangler uses to deploy a Worker with D1 and assets: it stores what is
+// uploaded, and edge.ts serves it. An unknown request is answered with 404 and reported.
 
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
@@ -12,17 +12,18 @@ import { type Binding, Edge, type Share } from "./edge.ts";
 const ACCOUNT = "account";
 const BOOKMARK = "00000000-00000001-00000002-0123456789abcdef0123456789abcdef";
 const IMPORT_BYTES = 10_000_000;
-const NO_WORKER = "This Worker does not exist on your account.";
 
 export interface Cloudflare extends AsyncDisposable {
-  /** The environment in which Wrangler talks to this account and no other. */
+  /** The environment variables with which Wrangler uses this account. */
   env: NodeJS.Dict<string>;
   edge: Edge;
+  /** Cloudflare's code for a Worker that does not exist: 10007 or 10090, depending on the endpoint. */
+  missingWorkerCode: number;
   /** Every database of the account, by name. */
   databases: Map<string, Database>;
   /** Every Worker of the account, by name. */
   workers: Map<string, Worker>;
-  /** What was asked of the API, such as `POST /d1/database`. */
+  /** The requests to the API, such as `POST /d1/database`. */
   requests: string[];
   /** Set to n, every n-th import breaks: by turns before it starts, and after it stored everything. 0: none does. */
   flakyImports: number;
@@ -33,14 +34,14 @@ export interface Cloudflare extends AsyncDisposable {
 interface Database {
   uuid: string;
   name: string;
-  /** As they were asked for when it was created. */
+  /** As requested at its creation. */
   primary_location_hint?: string;
   jurisdiction?: string;
 }
 
 interface Worker {
   /** The newest first. */
-  versions: { id: string; annotations: Record<string, string>; bindings: Binding[] }[];
+  versions: { id: string; annotations: Record<string, string>; bindings: Binding[]; modules: Record<string, string> }[];
   /** The newest first. */
   deployments: { id: string; versions: Share[] }[];
 }
@@ -76,6 +77,8 @@ export async function startCloudflare(): Promise<Cloudflare> {
       uuid,
       splitSqlQuery(sql).map((statement) => ({ sql: statement, params })),
     );
+
+  const missingWorker = () => refuse(404, cloudflare.missingWorkerCode, "This Worker does not exist on your account.");
 
   const router = Router<IRequestStrict>({ base: `/client/v4/accounts/${ACCOUNT}` });
 
@@ -131,12 +134,12 @@ export async function startCloudflare(): Promise<Cloudflare> {
 
   router.get("/workers/services/:name", ({ params }) => {
     const script = { tag: null, tags: [], last_deployed_from: "wrangler" };
-    return workers.has(params["name"] ?? "") ? ok({ default_environment: { script } }) : refuse(404, 10090, NO_WORKER);
+    return workers.has(params["name"] ?? "") ? ok({ default_environment: { script } }) : missingWorker();
   });
   router.get("/workers/subdomain", () => ok({ subdomain: "operator" }));
   const subdomain = { enabled: true, previews_enabled: false };
   router.get("/workers/workers/:name", ({ params }) =>
-    workers.has(params["name"] ?? "") ? ok({ subdomain }) : refuse(404, 10007, NO_WORKER),
+    workers.has(params["name"] ?? "") ? ok({ subdomain }) : missingWorker(),
   );
   router.all("/workers/scripts/:name/subdomain", () => ok(subdomain));
   router.patch("/workers/scripts/:name/script-settings", () => ok({}));
@@ -154,7 +157,7 @@ export async function startCloudflare(): Promise<Cloudflare> {
     return ok({ jwt: "jwt" });
   });
 
-  /** Adds a version to a Worker, which the first one makes. */
+  /** Adds a version to a Worker. The first one creates the Worker. */
   async function upload(request: IRequestStrict): Promise<string> {
     const name = request.params["name"] ?? "";
     const worker = workers.get(name) ?? { versions: [], deployments: [] };
@@ -188,7 +191,7 @@ export async function startCloudflare(): Promise<Cloudflare> {
         runWorkerFirst: run_worker_first,
       },
     });
-    worker.versions.unshift({ id, annotations: metadata.annotations ?? {}, bindings });
+    worker.versions.unshift({ id, annotations: metadata.annotations ?? {}, bindings, modules });
     return id;
   }
 
@@ -219,7 +222,7 @@ export async function startCloudflare(): Promise<Cloudflare> {
     }),
   );
   router.all("/workers/scripts/:name/*", ({ params }) =>
-    workers.has(params["name"] ?? "") ? undefined : refuse(404, 10007, NO_WORKER),
+    workers.has(params["name"] ?? "") ? undefined : missingWorker(),
   );
   router.get("/workers/scripts/:name/settings", ({ params }) =>
     ok({ bindings: workers.get(params["name"] ?? "")?.versions[0]?.bindings }),
@@ -242,10 +245,16 @@ export async function startCloudflare(): Promise<Cloudflare> {
     return ok(await deploy(request.params["name"] ?? "", versions));
   });
 
-  router.all("*", ({ method, url }) => {
-    console.error(`The stand-in for Cloudflare's API does not know ${method} ${url}`);
-    return refuse(404, 7003, "The stand-in does not know this.");
-  });
+  // Asked by Wrangler only if no account is chosen. Two of them cannot be told apart without asking a person.
+  const accounts = [ACCOUNT, "a second account"].map((id) => ({ id, name: id }));
+  const account = Router<IRequestStrict>({ base: "/client/v4" })
+    .get("/accounts", () => ok(accounts))
+    .get("/memberships", () => ok(accounts.map((account) => ({ id: account.id, account }))))
+    .all("*", router.fetch)
+    .all("*", ({ method, url }) => {
+      console.error(`The stand-in for Cloudflare's API does not know ${method} ${url}`);
+      return refuse(404, 7003, "The stand-in does not know this.");
+    });
 
   const server = createServer(async (incoming, outgoing) => {
     const url = new URL(incoming.url ?? "/", origin);
@@ -258,7 +267,7 @@ export async function startCloudflare(): Promise<Cloudflare> {
     }
     const asked = `${incoming.method} ${url.pathname.replace(/^.*\/accounts\/[^/]+/, "")}`;
     requests.push(asked);
-    const answer: Response = await router
+    const answer: Response = await account
       .fetch(requestOf(incoming, url, body))
       .catch((failure) => refuse(500, 1, String(failure)));
     outgoing.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text());
@@ -269,6 +278,7 @@ export async function startCloudflare(): Promise<Cloudflare> {
 
   const cloudflare: Cloudflare = {
     flakyImports: 0,
+    missingWorkerCode: 10007,
     env: {
       CLOUDFLARE_API_BASE_URL: `${origin}/client/v4`,
       CLOUDFLARE_API_TOKEN: "token",

@@ -1,6 +1,6 @@
 // Serves Workers as Cloudflare's edge does: every uploaded version in the Workers runtime with its own modules, bindings
-// and assets, and one address for each Worker, where its deployment says which version answers. What is slow there is so
-// many requests late here, so that nothing waits for a clock.
+// and assets, and one address for each Worker, where its deployment decides which version answers. What takes seconds there
+// takes a number of requests here, so that no test depends on a clock.
 
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -40,25 +40,25 @@ export interface QueryResult {
   meta: { rows_written: number };
 }
 
-/** What an address answers before its Worker is known there, one after the other. */
+/** What an address answers in turn before its Worker is known there. */
 const BEFORE = [
   { status: 404, body: "There is nothing here yet" },
   { status: 404, body: "error code: 1042" },
   { status: 200, body: "<h1>There will be something here soon</h1>" },
 ];
 
-/** How many requests to an address are still answered as if a new deployment had not been made. */
+/** How many requests to an address are still answered by the previous deployment. */
 const LATE = 3;
 
 interface Address {
   server: Server;
   shares: Share[];
   before: Share[];
-  /** Since the deployment. */
+  /** The number of them since the deployment. */
   requests: number;
 }
 
-// Holds every database, so that it can be queried before any Worker is bound to it.
+// A Worker that is bound to every database, so that one can be queried before any other Worker is bound to it.
 const HUB = `export default {
   async fetch(request, env) {
     const { database, statements } = await request.json();
@@ -72,7 +72,7 @@ const HUB = `export default {
 }`;
 
 export class Edge implements AsyncDisposable {
-  /** Whether a request can choose its version. */
+  /** Whether the version override header is honoured. */
   overrides = true;
   readonly #folder = mkdtempSync(join(tmpdir(), "animal-store-edge-"));
   readonly #databases: string[] = [];
@@ -87,7 +87,7 @@ export class Edge implements AsyncDisposable {
     return this.#restart();
   }
 
-  /** Runs the statements, all or none. Throws with the message of SQLite. */
+  /** Runs all statements or none. Throws with SQLite's message. */
   async query(database: string, statements: Statement[]): Promise<QueryResult[]> {
     const response = await this.#whileRunning(() =>
       this.#runtime.dispatchFetch("http://hub", { method: "POST", body: JSON.stringify({ database, statements }) }),
@@ -108,7 +108,7 @@ export class Edge implements AsyncDisposable {
     if (address) Object.assign(address, { shares, before: address.shares, requests: 0 });
   }
 
-  /** Where a Worker is served, or will be once it is deployed; without a slash at the end. */
+  /** The URL where a Worker is served, or will be once it is deployed, without a slash at its end. */
   async address(worker: string): Promise<string> {
     let server = this.#addresses.get(worker)?.server;
     if (!server) {
@@ -169,7 +169,7 @@ export class Edge implements AsyncDisposable {
     };
   }
 
-  /** The runtime takes what is new only by starting again; requests wait meanwhile, so that none is lost. */
+  /** The runtime must restart to load a change. Requests wait meanwhile, so that none is lost. */
   #restart(): Promise<void> {
     const earlier = this.#change;
     const change = async () => {
@@ -219,7 +219,7 @@ export class Edge implements AsyncDisposable {
     const { version_id = "" } = (this.overrides ? named : undefined) ?? first ?? {};
     const url = new URL(incoming.url ?? "/", await this.#runtime.unsafeGetDirectURL(version_id));
     const { method, headers } = incoming;
-    // Connections of its own, because the runtime ends all of them when it starts again.
+    // A new connection each time, because the runtime closes all of them when it restarts.
     const passed = request(url.href, { agent: false, ...(method && { method }), headers }, (response) => {
       outgoing.writeHead(response.statusCode ?? 500, response.rawHeaders);
       response.pipe(outgoing);

@@ -1,5 +1,5 @@
-// The service as `wrangler dev` starts it in a fresh copy of the project: nothing of the developer's own local state is
-// used or changed.
+// The service as `wrangler dev` starts it in a fresh copy of the project, so that the developer's own local state is neither
+// used nor changed.
 
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { createServer } from "node:net";
@@ -7,22 +7,24 @@ import { tmpdir } from "node:os";
 import { join, matchesGlob, resolve } from "node:path";
 import { end, launch } from "../command.ts";
 
-/** The local key, which a fresh copy has by itself. */
+/** The local key of every fresh copy. */
 export const KEY = { Authorization: "Bearer local-key" };
 
 const START = 45_000; // milliseconds
 
 export interface DevServer {
   folder: string;
-  /** Such as http://localhost:8787, without a slash at the end. */
+  /** For example http://localhost:8787. */
   origin: string;
-  /** Of the command and all that it has started; there are none on Windows. */
+  /** Contains the command and all its child processes. Windows has no process groups. */
   processGroup: number;
+  /** What it has printed so far. */
+  output(): string;
   /** Ends it: gently, or at once as a power cut would. */
   stop(signal?: "SIGTERM" | "SIGKILL"): Promise<void>;
 }
 
-/** A folder with what a fresh clone holds (and what is not committed yet), and the packages already installed. */
+/** A folder with the files of a fresh clone, uncommitted ones included, and the packages already installed. */
 export function copyProject(): string {
   const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
   const ignored = readFileSync(".gitignore", "utf8").split("\n");
@@ -42,15 +44,15 @@ export function startDev(folder: string, ...options: string[]): Promise<DevServe
 }
 
 /**
- * Runs the command, which takes Wrangler's flags, in `folder` and on a free port, until it answers. Throws with its output
- * when it does not. It ends with this process at the latest.
+ * Runs the command, which accepts Wrangler's flags, in `folder` and on a free port, and waits until it answers. Throws with
+ * its output if it does not. It ends with this process at the latest.
  */
 export async function start(folder: string, command: string, ...args: string[]): Promise<DevServer> {
   const port = await freePort();
   const origin = `http://localhost:${port}`;
   const child = launch(command, [...args, "--port", String(port)], folder);
   const { pid } = child;
-  if (pid === undefined) throw new Error(`${command} cannot be run`);
+  if (pid === undefined) throw new Error(`${command} cannot be run.`);
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (output += data));
   const deadline = Date.now() + START;
@@ -61,11 +63,11 @@ export async function start(folder: string, command: string, ...args: string[]):
     }
     await new Promise((done) => setTimeout(done, 200));
   }
-  return { folder, origin, processGroup: pid, stop: (signal) => end(child, signal) };
+  return { folder, origin, processGroup: pid, output: () => output, stop: (signal) => end(child, signal) };
 }
 
 async function answers(origin: string): Promise<boolean> {
-  // A request that comes while the runtime is started anew may never be answered.
+  // A request that arrives while the runtime restarts may never be answered.
   return fetch(origin, { signal: AbortSignal.timeout(2_000) }).then(
     () => true,
     () => false,
@@ -77,6 +79,6 @@ async function freePort(): Promise<number> {
   await new Promise<void>((done) => server.listen(0, done));
   const address = server.address();
   await new Promise((done) => server.close(done));
-  if (address === null || typeof address === "string") throw new Error("no free port");
+  if (address === null || typeof address === "string") throw new Error("There is no free port.");
   return address.port;
 }

@@ -1,7 +1,7 @@
-// The service as a newcomer meets it: in a fresh clone, by the README's own commands.
+// The service as a newcomer meets it: in a fresh clone, with the README's own commands.
 
 import { execFileSync } from "node:child_process";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
@@ -35,31 +35,42 @@ describe("npm run dev", () => {
     expect(answer).toBe(readme.match(/```json\n(.*)\n/)?.[1]);
   });
 
-  it("keeps animals, and a key of one's own, over a restart", async () => {
+  it("keeps animals, and a key of your own, even if it was killed, and rebuilds without a warning", async () => {
     const created = await create();
-    await server.stop();
-    writeFileSync(join(server.folder, ".dev.vars"), "API_KEY=local-key,another\n");
+    await server.stop("SIGKILL");
+    writeFileSync(join(server.folder, ".dev.vars"), "API_KEY=local-key,mine\n");
     server = await startAgain(server.folder);
     const location = server.origin + created.headers.get("Location");
-    const kept = await send(location, { headers: { Authorization: "Bearer another" } });
+    const kept = await send(location, { headers: { Authorization: "Bearer mine" } });
     expect(kept).toMatchObject({ status: 200, text: created.text });
+    appendFileSync(join(server.folder, "src/index.ts"), "\n");
+    await expect.poll(server.output, { timeout: 20_000 }).toContain("Local server updated");
+    expect(server.output()).not.toContain("WARNING");
   });
 
-  it("begins with an empty store after its folder was removed, as it tells one to", async () => {
+  it("starts with an empty store after the store was removed as its output says", async () => {
+    const [, store = ""] = server.output().match(/stop the service and remove (\S+)\./) ?? [];
     await server.stop();
-    rmSync(join(server.folder, ".wrangler/state"), { recursive: true });
+    rmSync(join(server.folder, store), { recursive: true });
     server = await startAgain(server.folder);
     expect(await send(`${server.origin}/v1/pets`, { headers: KEY })).toMatchObject({ status: 200, text: "[]" });
     expect((await create()).headers.get("Location")).toBe("/v1/pets/1");
   });
 
-  it("fails where its port is taken, because the README's curl would reach another program there", async () => {
-    // Where another program has it, it is taken as well.
+  it("fails if its port is in use, and warns that another service is running in the folder", async () => {
+    // If a different program already listens there, the port is in use as well.
     const other = createServer()
       .on("error", () => undefined)
       .listen(8787);
     try {
-      await expect(run("npm", ["run", "dev"], server.folder)).rejects.toThrow(/Address already in use.*--port/s);
+      const message = await run("npm", ["run", "dev"], server.folder).catch(String);
+      expect(message).toMatch(/Address already in use.*--port/s);
+      // On Windows there is no `ps` to find it with.
+      if (process.platform !== "win32") {
+        expect(message).toMatch(
+          /WARNING: another service \(process \d+\) is running in this folder\..*stop one of them/s,
+        );
+      }
     } finally {
       other.close();
     }
@@ -67,7 +78,7 @@ describe("npm run dev", () => {
 });
 
 describe("npm test", () => {
-  it("runs, says nothing but what fails, and points at its line", async () => {
+  it("prints only what fails, with its line", async () => {
     const folder = copyProject();
     try {
       writeFileSync(join(folder, "test/worker/failing.test.ts"), FAILING);
@@ -81,7 +92,7 @@ describe("npm test", () => {
   });
 });
 
-// Types, of which nothing is left where it runs, would shift its lines.
+// The types are removed before it runs, which must not shift its lines.
 const FAILING = `import { expect, it } from "vitest";
 
 interface Wrong {

@@ -1,45 +1,62 @@
-import { spawnSync } from "node:child_process";
-import { expect, inject, it } from "vitest";
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
+import { expect, inject, it, vi } from "vitest";
+import { smoke } from "../../scripts/deploy/smoke.ts";
+import { launch } from "../command.ts";
 import { KEY } from "./dev-server.ts";
 import { send } from "./send.ts";
 
-const smoke = (base: string[], API_KEY: string) => {
-  const env = { ...process.env, API_KEY };
-  const { status, stdout, stderr } = spawnSync("npm", ["run", "smoke", "--", ...base], {
-    env,
-    encoding: "utf8",
-    timeout: 30_000,
-  });
-  return { status, output: stdout + stderr };
-};
+const base = `${inject("origin")}/v1`;
+
+// The smoke test reports its progress.
+vi.spyOn(console, "log").mockReturnValue();
+
+/** Runs the command with this key. */
+async function run(command: string[], API_KEY: string) {
+  const [program = "", ...args] = command;
+  const child = launch(program, args, ".", { API_KEY });
+  const [output, errors, [status]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  return { status, output: output + errors };
+}
 
 it("passes against the service, and adds one animal, ever", async () => {
-  for (const base of [`${inject("origin")}/v1`, `${inject("origin")}/v1/`]) {
-    const { status, output } = smoke([base], "local-key");
-    expect(output).toContain("ok: refuses what is no request of its interface");
-    expect(output).not.toContain("local-key");
-    expect(status).toBe(0);
-  }
-  const [, id] = smoke([`${inject("origin")}/v1`], "local-key").output.match(/"id":(\d+)/) ?? [];
-  const { text } = await send(`${inject("origin")}/v1/pets?limit=100&after=${Number(id) - 1}`, { headers: KEY });
+  const { status, output } = await run(["npm", "run", "smoke", "--", `${base}/`], "other-key,local-key");
+  expect(output).toContain("ok: rejects requests that are not valid");
+  expect(output).not.toContain("local-key");
+  expect(status).toBe(0);
+  await smoke({ base }, "local-key", { until: Date.now() + 10_000 });
+  const [, id] = output.match(/"id":(\d+)/) ?? [];
+  const { text } = await send(`${base}/pets?limit=100&after=${Number(id) - 1}`, { headers: KEY });
   expect(text.split('"name":"Smoke test"').length).toBe(2);
 });
 
 it.each([
-  ["a wrong key", "/v1", "wrong", "POST /pets: the key is none of the environment's keys (401)."],
-  ["no service", "/v2", "local-key", "GET /pets: 401 was expected, and 404 answered"],
-])("fails with %s, and says why", (_, path, key, message) => {
-  const { status, output } = smoke([inject("origin") + path], key);
-  expect(output).toContain(`The smoke test failed: ${message}`);
-  expect(status).toBe(1);
+  ["a wrong key", "/v1", "wrong", "POST /pets: the environment does not have this key (401)."],
+  ["no service", "/v2", "local-key", "GET /pets: expected 401, got 404: "],
+])("fails with %s, and says why", async (_, path, key, message) => {
+  const target = { base: inject("origin") + path };
+  await expect(smoke(target, key, { until: Date.now() + 10_000 })).rejects.toThrow(message);
 });
 
-it.each([
-  [[], "local-key"],
-  [["nowhere"], "local-key"],
-  [["http://localhost/v1"], ""],
-])("says how it is called, to %j with the key %s", (base, key) => {
-  const { status, output } = smoke(base, key);
-  expect(status).toBe(2);
-  expect(output).toContain("usage: API_KEY=<key> npm run smoke -- <base URL");
+it("prints its usage, and never a key", async () => {
+  const command = [process.execPath, "scripts/deploy/smoke.ts"];
+  const usage = "usage: API_KEY=<key> npm run smoke -- <base URL";
+  const [failed, ...misused] = await Promise.all([
+    run([...command, `${base}x`], "s3cret"),
+    run(command, "s3cret"),
+    run([...command, "nowhere"], "s3cret"),
+    run([...command, base], ""),
+    // fetch would quote each of these in an error.
+    run([...command, base], "s3cret\ns3cret"),
+    run([...command, base], "s3cret,s3cret-\u{1f511}"),
+  ]);
+  for (const { status, output } of misused) {
+    expect(output).toContain(usage);
+    expect(output).not.toContain("s3cret");
+    expect(status).toBe(2);
+  }
+  expect(misused.at(-1)?.output).toContain("API_KEY: entry 2 is not a valid key.");
+  expect(failed.output).toContain("The smoke test failed: GET /pets: ");
+  expect(failed.output).not.toContain("s3cret");
+  expect(failed.status).toBe(1);
 });

@@ -1,0 +1,138 @@
+// The command line of a deployment and its secrets file, through the function that reads both.
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { parseArguments } from "../../scripts/deploy/arguments.ts";
+import { environmentNames, readEnvironment } from "../../scripts/environment.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "animal-store-arguments-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const secret = "s3cret-value";
+
+/** The secrets file's flag, or undefined to use the environment variable. */
+function withFile(content: string | Uint8Array): string[] {
+  writeFileSync(join(folder, "secrets"), content);
+  return ["staging", "--secrets-file", join(folder, "secrets")];
+}
+
+/** The message without the path of the folder, which differs from run to run. */
+function messageOf(args: string[], env: NodeJS.Dict<string> = {}): string {
+  try {
+    parseArguments(args, env);
+  } catch (failure) {
+    return (failure as Error).message.replaceAll(`${folder}/`, "").replaceAll(`${folder}\\`, "");
+  }
+  throw new Error("parseArguments accepts it");
+}
+
+describe("the environments", () => {
+  it("are those of wrangler.toml", () => {
+    expect(environmentNames()).toEqual(["staging", "production"]);
+    expect(readEnvironment("staging")).toEqual({
+      name: "staging",
+      worker: "animal-store-staging",
+      database: "animal-store-staging",
+      domain: undefined,
+    });
+  });
+});
+
+describe("the arguments", () => {
+  it("have defaults", () => {
+    expect(parseArguments(["staging"], { API_KEY: " one , two\n" })).toEqual({
+      environment: readEnvironment("staging"),
+      key: "two",
+      place: [],
+      wait: 90_000,
+    });
+  });
+
+  it("are all read", () => {
+    const args = [...withFile("API_KEY=one,two\n"), "--location", "weur", "--wait", "5"];
+    expect(parseArguments(args, { API_KEY: "other", SMOKE_URL: "https://api.example.com/v1/" })).toMatchObject({
+      secrets: { file: join(folder, "secrets"), keys: "one,two" },
+      key: "two",
+      place: ["--location=weur"],
+      wait: 5_000,
+      smokeUrl: "https://api.example.com/v1",
+    });
+    expect(parseArguments(["production", "--jurisdiction=eu"], { API_KEY: "k", SMOKE_URL: "" })).toMatchObject({
+      place: ["--jurisdiction=eu"],
+    });
+  });
+
+  it.each([
+    ["no environment", [], "Name one environment, and nothing else."],
+    ["two environments", ["staging", "production"], "Name one environment, and nothing else."],
+    ["an unknown environment", ["test"], "The environment must be staging or production."],
+    ["an unknown flag", ["staging", "--secret-file", "s.env"], "Unknown option '--secret-file'"],
+    ["two places", ["staging", "--location=weur", "--jurisdiction=eu"], "Use --location or --jurisdiction, not both."],
+    ["an empty location", ["staging", "--location="], "--location must not be empty."],
+    ["an empty jurisdiction", ["staging", "--jurisdiction", ""], "--jurisdiction must not be empty."],
+    ["a time that is not a number", ["staging", "--wait", "1m"], "--wait must be a number of seconds."],
+  ])("reject %s", (_, args, message) => {
+    expect(messageOf(args, { API_KEY: secret })).toContain(message);
+  });
+
+  it.each(["nowhere", "localhost:8787/v1", "ftp://example.com/v1", "https://"])("reject SMOKE_URL=%s", (SMOKE_URL) => {
+    expect(messageOf(["staging"], { API_KEY: secret, SMOKE_URL })).toBe("SMOKE_URL must be an http or https URL.");
+  });
+
+  it.each([
+    [undefined, "API_KEY is missing or empty."],
+    ["", "API_KEY is missing or empty."],
+    [`${secret},a b,${secret},`, "API_KEY: entry 2, 4 is not a valid key"],
+    [`${secret}\n${secret}`, "API_KEY: entry 1 is not a valid key"],
+    [`${secret}ü`, "API_KEY: entry 1 is not a valid key"],
+    ["k".repeat(513), "API_KEY: entry 1 is not a valid key"],
+  ])("reject API_KEY=%j without quoting it", (API_KEY, message) => {
+    const actual = messageOf(["staging"], { API_KEY });
+    expect(actual).toContain(message);
+    expect(actual).not.toContain(secret);
+  });
+});
+
+describe("the secrets file", () => {
+  it.each([
+    ["lines", "OTHER=x\nAPI_KEY=one,two\n"],
+    ["lines of Windows", "OTHER=x\r\nAPI_KEY=one,two\r\n"],
+    ["a quoted value", 'API_KEY="one,two"\n'],
+    ["a byte order mark", "\ufeffAPI_KEY=one,two\n"],
+    ["JSON", '{"API_KEY": "one,two"}'],
+    ["JSON with a byte order mark and line ends of Windows", '\ufeff{\r\n"API_KEY": "one,two"\r\n}\r\n'],
+  ])("may have %s", (_, content) => {
+    expect(parseArguments(withFile(content), {})).toMatchObject({ secrets: { keys: "one,two" }, key: "two" });
+  });
+
+  it.each([
+    ["no API_KEY", `OTHER=${secret}\n`, "API_KEY in secrets is missing or empty."],
+    ["nothing", "", "API_KEY in secrets is missing or empty."],
+    ["an empty API_KEY", "API_KEY=\n", "API_KEY in secrets is missing or empty."],
+    ["an empty string", '{"API_KEY": ""}', "API_KEY in secrets is missing or empty."],
+    ["an invalid entry", `API_KEY=${secret},two three\n`, "API_KEY in secrets: entry 2 is not a valid key"],
+    ["a number", '{"API_KEY": 5}', "API_KEY in secrets must be a JSON string."],
+    ["null as API_KEY", '{"API_KEY": null}', "API_KEY in secrets must be a JSON string."],
+    ["an array of keys", `{"API_KEY": ["${secret}"]}`, "API_KEY in secrets must be a JSON string."],
+    ["an object of keys", `{"API_KEY": {"staging": "${secret}"}}`, "API_KEY in secrets must be a JSON string."],
+    ["API_KEY one level down", `{"staging": {"API_KEY": "${secret}"}}`, "API_KEY in secrets is missing or empty."],
+    ["an array", `[{"API_KEY": "${secret}"}]`, "secrets must contain a JSON object, or lines such as API_KEY=<key>."],
+    ["null", "null", "secrets must contain a JSON object, or lines such as API_KEY=<key>."],
+    ["a string", `"${secret}"`, "secrets must contain a JSON object, or lines such as API_KEY=<key>."],
+    ["broken JSON", `{"API_KEY": ${secret}}`, "secrets is not valid JSON."],
+    ["UTF-16", Buffer.from(`\ufeffAPI_KEY=${secret}`, "utf16le"), "secrets is not UTF-8 text."],
+  ])("must not have %s", (_, content, message) => {
+    const actual = messageOf(withFile(content), { API_KEY: "a-valid-key" });
+    expect(actual).toContain(message);
+    expect(actual).not.toContain(secret);
+  });
+
+  it("must be a file", () => {
+    mkdirSync(join(folder, "directory"));
+    const messageFor = (name: string) => messageOf(["staging", "--secrets-file", join(folder, name)]);
+    expect(messageFor("nowhere")).toBe("nowhere does not exist.");
+    expect(messageFor("directory")).toBe("directory is not a regular file.");
+  });
+});

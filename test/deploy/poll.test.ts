@@ -1,0 +1,110 @@
+// How a deployment waits for a version, and what the smoke test says of a wrong answer, against a server whose answers are
+// given one by one.
+
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { afterAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { CHALLENGE } from "../../src/http/authentication.ts";
+
+process.env["POLL_INTERVAL"] = "1";
+const { NoAnswer, poll, waitUntilReady } = await import("../../scripts/deploy/poll.ts");
+const { smoke } = await import("../../scripts/deploy/smoke.ts");
+
+interface Scripted {
+  status: number;
+  version?: string;
+  body?: string;
+}
+
+let answers: Scripted[] = [];
+let overrides: (string | undefined)[] = [];
+/** Every request gets the next answer, and the last one stays. The body echoes the key, as a server for debugging may. */
+const server = createServer(({ headers }, response) => {
+  overrides.push(headers["cloudflare-workers-version-overrides"]?.toString());
+  const { status, version, body } = (answers.length > 1 ? answers.shift() : answers[0]) ?? { status: 500 };
+  const challenge = headers.authorization ? `${CHALLENGE}, error="invalid_token"` : CHALLENGE;
+  response.writeHead(status, { "WWW-Authenticate": challenge, ...(version && { "Worker-Version": version }) });
+  response.end(body ?? `{"authorization": "${headers.authorization}"}`);
+});
+await once(server.listen(0, "127.0.0.1"), "listening");
+const address = server.address();
+const base = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/v1`;
+afterAll(() => {
+  server.close();
+  server.closeAllConnections();
+});
+beforeEach(() => {
+  overrides = [];
+});
+
+const soon = () => ({ until: Date.now() + 200 });
+const ready = { status: 401, version: "new" };
+
+describe("waitUntilReady", () => {
+  it("waits until only the version answers, several times in a row", async () => {
+    answers = [{ status: 404 }, { status: 200, body: "soon" }, ready, ready, { status: 401, version: "old" }, ready];
+    await waitUntilReady({ base, version: "new", override: "store" }, soon());
+    expect(overrides).toEqual(Array(10).fill('store="new"'));
+  });
+
+  it("gives up on a version that does not answer, and says what does", async () => {
+    answers = [{ status: 401, version: "old" }];
+    const failure = await waitUntilReady({ base, version: "new" }, soon()).catch((failure) => failure);
+    expect(failure).toBeInstanceOf(NoAnswer);
+    expect(failure).toMatchObject({
+      instead: "old",
+      message: `${base}/pets is answered by version old (401) instead of version new.`,
+    });
+  });
+
+  it("does not wait for a version that answers anything but 401", async () => {
+    answers = [{ status: 500, version: "new" }];
+    const message = "Version new answers 500 instead of 401 to a request without a key.";
+    await expect(waitUntilReady({ base, version: "new" }, { until: Number.POSITIVE_INFINITY })).rejects.toThrow(
+      message,
+    );
+  });
+
+  it("stops when it is interrupted", async () => {
+    answers = [{ status: 401, version: "old" }];
+    const limits = { until: Number.POSITIVE_INFINITY, signal: AbortSignal.timeout(20) };
+    await expect(waitUntilReady({ base, version: "new" }, limits)).rejects.toThrow("aborted due to timeout");
+  });
+});
+
+describe("poll", () => {
+  it("repeats a request while the answer is 503 or there is none", async () => {
+    answers = [{ status: 503 }, { status: 503 }, { status: 200 }];
+    expect(await poll({ base }, "/pets", {}, soon())).toMatchObject({ request: "GET /pets", status: 200 });
+    answers = [{ status: 503, body: "busy" }];
+    await expect(poll({ base }, "/pets", {}, soon())).rejects.toThrow(`${base}/pets answers 503: busy`);
+    await expect(poll({ base: "http://127.0.0.1:1" }, "", {}, soon())).rejects.toThrow(
+      "http://127.0.0.1:1 does not answer",
+    );
+  });
+});
+
+describe("the smoke test", () => {
+  // It reports its progress.
+  vi.spyOn(console, "log").mockReturnValue();
+
+  const unauthorized = { status: 401, body: '{"code":"unauthorized"}' };
+  const created = `{"id":1,"name":"Smoke test","categoryId":9223372036854775807,"status":"sold"}`;
+
+  it.each([
+    [[{ status: 200, body: "<html>" }], "GET /pets: expected 401, got 200: <html>"],
+    [[{ status: 401, body: "Who are you?" }], "GET /pets: expected a JSON object or array, got 401: Who are you?"],
+    [[{ status: 401, body: '{"code":"no"}' }], 'GET /pets: expected unauthorized, got 401: {"code":"no"}'],
+    [[unauthorized], "POST /pets: the environment does not have this key (401)."],
+    [
+      [unauthorized, unauthorized, { status: 201, body: created }],
+      "POST /pets: expected Location: /v1/pets/1, got 201",
+    ],
+    // The key is not shown, even if the server echoes it.
+    [[unauthorized, unauthorized, { status: 500 }], 'expected 201, got 500: {"authorization": "Bearer <key>"}'],
+    [[unauthorized, unauthorized, { status: 503 }], '/pets answers 503: {"authorization": "Bearer <key>"}'],
+  ])("names the request whose answer is wrong: %j", async (scripted, message) => {
+    answers = [...scripted];
+    await expect(smoke({ base }, "s3cret", soon())).rejects.toThrow(message);
+  });
+});
