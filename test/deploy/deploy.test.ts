@@ -19,15 +19,18 @@ operator.write(".env", "API_KEY=local\n");
 
 const writes = () => cloudflare.requests.filter((request) => !request.startsWith("GET "));
 
-it("creates nothing without a secrets file, or without knowing the account", async () => {
-  const [noFile, twoAccounts] = await Promise.all([
+it("creates nothing without a secrets file, without knowing the account, or in a dry run", async () => {
+  const signedOut = { CLOUDFLARE_API_TOKEN: undefined, XDG_CONFIG_HOME: operator.folder };
+  const [noFile, twoAccounts, dryRun] = await Promise.all([
     operator.deploy([], { API_KEY: "one" }),
     operator.deploy([], { API_KEY: "one", CLOUDFLARE_ACCOUNT_ID: undefined }),
+    operator.run("npx", ["wrangler", "deploy", "--dry-run", "--env", "staging"], signedOut),
   ]);
   expect(noFile.output).toContain(`The Worker ${WORKER} does not exist yet. Run the first deployment yourself:`);
   expect(noFile.output.trim()).toMatch(/: the Worker does not exist; nothing was changed\.$/);
   expect(twoAccounts.output).toContain("Set CLOUDFLARE_ACCOUNT_ID to the id of one of your accounts.");
-  expect([noFile.status, twoAccounts.status]).toEqual([1, 1]);
+  expect(dryRun.output).toContain("--dry-run: exiting now.");
+  expect([noFile.status, twoAccounts.status, dryRun.status]).toEqual([1, 1, 0]);
   expect(writes()).toEqual([]);
 });
 
