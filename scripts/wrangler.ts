@@ -13,27 +13,19 @@ import { join } from "node:path";
 const WRANGLER = createRequire(import.meta.url).resolve("wrangler");
 const WINDOWS = process.platform === "win32";
 
-// Without a terminal, Wrangler cannot ask which account, or open a browser.
-const SEVERAL_ACCOUNTS = /More than one account available/;
-const SIGNED_OUT = /CLOUDFLARE_API_TOKEN environment variable/;
-
 /** A Wrangler command failed. */
 export class WranglerFailed extends Error {
   /** Cloudflare's error code, if Cloudflare rejected the command. */
   readonly code: number | undefined;
   /** What the command printed, unless it was already shown. */
   readonly output: string;
-  /** Whether it failed because the operator has not signed in. */
-  readonly isSignedOut: boolean;
 
-  constructor(command: string, code: number | undefined, printed: string, shown: boolean) {
-    const isSignedOut = SIGNED_OUT.test(printed);
-    let remedy = isSignedOut ? " Sign in with npx wrangler login, or set CLOUDFLARE_API_TOKEN." : "";
-    if (SEVERAL_ACCOUNTS.test(printed)) remedy = " Set CLOUDFLARE_ACCOUNT_ID to the id of one of your accounts.";
-    super(`wrangler ${command} failed.${remedy}`);
+  constructor(command: string, code: number | undefined, output: string) {
+    // Without a terminal, Wrangler cannot ask which one; it recommends wrangler.toml, which is committed.
+    const remedy = "Set CLOUDFLARE_ACCOUNT_ID to the id of one of your accounts.";
+    super(`wrangler ${command} failed. ${output.includes("More than one account available") ? remedy : ""}`.trim());
     this.code = code;
-    this.output = shown ? "" : printed;
-    this.isSignedOut = isSignedOut;
+    this.output = output;
   }
 }
 
@@ -47,8 +39,6 @@ interface Report {
 export interface Finished {
   /** Its standard output. */
   output: string;
-  /** Its standard error. */
-  warnings: string;
   /** The version that it uploaded, if any. */
   version: string | undefined;
 }
@@ -88,28 +78,24 @@ export async function wrangler(
     const end = () => killTree(child, "SIGKILL");
     if (cutOff) process.once("exit", end);
     let output = "";
-    let warnings = "";
+    let errors = "";
     child.stdout.setEncoding("utf8").on("data", (text: string) => {
       output += text;
       if (!quiet) process.stdout.write(text);
     });
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      warnings += text;
+      errors += text;
       if (!quiet) process.stderr.write(text);
     });
     const [status] = await once(child, "close");
     process.off("exit", end);
-    const reports: Report[] = existsSync(report)
-      ? readFileSync(report, "utf8")
-          .trim()
-          .split("\n")
-          .map((line) => JSON.parse(line))
-      : [];
+    const lines = existsSync(report) ? readFileSync(report, "utf8").trim().split("\n") : [];
+    const reports = lines.map((line): Report => JSON.parse(line));
     if (status !== 0) {
       const { code } = reports.find(({ type }) => type === "command-failed") ?? {};
-      throw new WranglerFailed(args.slice(0, 2).join(" "), code, output + warnings, !quiet);
+      throw new WranglerFailed(args.slice(0, 2).join(" "), code, quiet ? output + errors : "");
     }
-    return { output, warnings, version: reports.find(({ version_id }) => version_id)?.version_id };
+    return { output, version: reports.find(({ version_id }) => version_id)?.version_id };
   } finally {
     remove();
     process.off("exit", remove);

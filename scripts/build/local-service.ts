@@ -26,20 +26,17 @@ stop one of them, or run it in a second clone.`);
 }
 
 /**
- * The process of another service that runs in this folder, if any; otherwise this service is recorded as the one. Wrangler
- * runs every build in a shell, so the parent of that shell stands for the service: a rebuild has the same one, and one that
- * was killed no longer runs Wrangler. Without `ps`, as on Windows, nothing is found.
+ * The process of another service that runs in this folder, if any; otherwise this service is recorded. Wrangler runs every
+ * build in a shell, so the parent of that shell stands for the service: it is the same for a rebuild, and after a kill it no
+ * longer runs Wrangler. Without `ps`, as on Windows, nothing is found.
  */
 function otherService(): string | undefined {
+  const ps = (column: string, pid: string | number) =>
+    spawnSync("ps", ["-o", `${column}=`, "-p", String(pid)], { encoding: "utf8" }).stdout?.trim() ?? "";
   const service = ps("ppid", process.ppid);
   const recorded = existsSync(SERVICE) ? readFileSync(SERVICE, "utf8") : service;
   if (recorded !== service && ps("args", recorded).includes("wrangler")) return recorded;
   mkdirSync(dirname(SERVICE), { recursive: true });
   writeFileSync(SERVICE, service);
   return undefined;
-}
-
-/** What `ps` prints of a process: nothing if there is none. */
-function ps(column: string, pid: string | number): string {
-  return spawnSync("ps", ["-o", `${column}=`, "-p", String(pid)], { encoding: "utf8" }).stdout?.trim() ?? "";
 }

@@ -1,46 +1,19 @@
 // The command line of a deployment, and the secrets file that it names. A message about the file never quotes it.
 
-import { isUtf8 } from "node:buffer";
 import { readFileSync, statSync } from "node:fs";
 import { parseArgs, parseEnv } from "node:util";
 import { readKeys } from "../../src/http/authentication.ts";
-import { type Environment, readEnvironment } from "../environment.ts";
+import { readEnvironment } from "../environment.ts";
 import { parseBase } from "./poll.ts";
 
-const USAGE = `usage: API_KEY=<key> npm run deploy:<environment> [-- --wait <seconds>]
+export const USAGE = `usage: API_KEY=<key> npm run deploy:<environment> [-- --wait <seconds>]
    or: npm run deploy:<environment> -- --secrets-file <file with API_KEY=<key>[,<key>…]> [--wait <seconds>]
 The first deployment needs the file. It creates the database, where --location <hint> or --jurisdiction <name> says.
 The smoke test uses the last key, and the base URL in SMOKE_URL or else the one that Wrangler prints. --wait is how long
 the new version may take to answer (90 by default).`;
 
-export interface DeployArguments {
-  environment: Environment;
-  secrets?: {
-    file: string;
-    /** API_KEY as in the file: one key, or several separated by commas. */
-    keys: string;
-  };
-  /** One of the environment's keys, valid after the deployment. */
-  key: string;
-  /** Where to store the data: flags of `d1 create`. */
-  place: string[];
-  /** Milliseconds. */
-  wait: number;
-  smokeUrl?: string;
-}
-
-/** Ends the process with 2 if the arguments are wrong. */
-export function readArguments(): DeployArguments {
-  try {
-    return parseArguments(process.argv.slice(2), process.env);
-  } catch (failure) {
-    console.error(`${(failure as Error).message}\n${USAGE}`);
-    process.exit(2);
-  }
-}
-
 /** Throws with a message for the operator. */
-export function parseArguments(args: string[], env: NodeJS.Dict<string>): DeployArguments {
+export function parseArguments(args: string[], env: NodeJS.Dict<string>) {
   const { values, positionals } = parseArgs({
     args,
     allowPositionals: true,
@@ -73,34 +46,29 @@ export function parseArguments(args: string[], env: NodeJS.Dict<string>): Deploy
   if (env["SMOKE_URL"] && !smokeUrl) throw new Error("SMOKE_URL must be an http or https URL.");
   return {
     environment: readEnvironment(name),
-    ...(file !== undefined && { secrets: { file, keys: secret } }),
+    /** The secrets file, with its API_KEY: one key, or several separated by commas. */
+    secrets: file === undefined ? undefined : { file, keys: secret },
+    /** One of the environment's keys, valid after the deployment. */
     key,
+    /** Where to store the data: flags of `d1 create`. */
     place: place.map(([flag, value]) => `--${flag}=${value}`),
+    /** Milliseconds. */
     wait: Number(wait) * 1000,
-    ...(smokeUrl && { smokeUrl }),
+    smokeUrl,
   };
 }
 
 /** API_KEY in a secrets file, which is JSON or has the format of .env. */
 function readSecret(file: string): string | undefined {
-  const stats = statSync(file, { throwIfNoEntry: false });
-  if (!stats) throw new Error(`${file} does not exist.`);
   // Wrangler reads it again, so a pipe does not do.
-  if (!stats.isFile()) throw new Error(`${file} is not a regular file.`);
-  const bytes = readFileSync(file);
-  if (!isUtf8(bytes)) throw new Error(`${file} is not UTF-8 text.`);
-  const text = new TextDecoder().decode(bytes); // without a byte order mark
-  let secrets: unknown;
+  if (!statSync(file, { throwIfNoEntry: false })?.isFile()) throw new Error(`${file} is not a file.`);
+  const text = readFileSync(file, "utf8").replace(/^\ufeff/, "");
+  if (!/^\s*[[{]/.test(text)) return parseEnv(text)["API_KEY"];
   try {
-    secrets = JSON.parse(text);
+    const { API_KEY } = JSON.parse(text);
+    if (typeof API_KEY === "string") return API_KEY;
   } catch {
-    if (/^\s*[[{]/.test(text)) throw new Error(`${file} is not valid JSON.`);
-    return parseEnv(text)["API_KEY"];
+    // Not the parser's message, which quotes the file.
   }
-  if (typeof secrets !== "object" || secrets === null || Array.isArray(secrets)) {
-    throw new Error(`${file} must contain a JSON object, or lines such as API_KEY=<key>.`);
-  }
-  const secret: unknown = Reflect.get(secrets, "API_KEY");
-  if (secret !== undefined && typeof secret !== "string") throw new Error(`API_KEY in ${file} must be a JSON string.`);
-  return secret;
+  throw new Error(`${file} must contain {"API_KEY": "<key>"}, or lines such as API_KEY=<key>.`);
 }

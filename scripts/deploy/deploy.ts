@@ -6,7 +6,7 @@ import { spawnSync } from "node:child_process";
 import { constants } from "node:os";
 import { hasDatabase } from "../environment.ts";
 import { type Finished, WranglerFailed, wrangler } from "../wrangler.ts";
-import { readArguments } from "./arguments.ts";
+import { parseArguments, USAGE } from "./arguments.ts";
 import { NoAnswer, type VersionTarget, waitUntilReady } from "./poll.ts";
 import { smoke } from "./smoke.ts";
 import { currentTraffic, describeTraffic, type Share, setTraffic } from "./traffic.ts";
@@ -40,6 +40,16 @@ try {
   console.error(`${worker}: ${await describeTraffic(environment)}; ${where}.`);
 }
 
+/** Ends the process with 2 if the arguments are wrong. */
+function readArguments() {
+  try {
+    return parseArguments(process.argv.slice(2), process.env);
+  } catch (failure) {
+    console.error(`${(failure as Error).message}\n${USAGE}`);
+    process.exit(2);
+  }
+}
+
 /** No earlier version could keep serving, so this one serves at once. */
 async function deployFirst(): Promise<VersionTarget> {
   if (!secrets) {
@@ -47,14 +57,13 @@ async function deployFirst(): Promise<VersionTarget> {
 npm run deploy:${name} -- --secrets-file <file with API_KEY=<key>> [--location <hint> | --jurisdiction <name>]`);
   }
   begin("Database");
-  const exists = await hasDatabase(environment);
-  if (exists) rejectPlace(`The database ${database}`);
-  if (exists) {
+  if (await hasDatabase(environment)) {
+    rejectPlace(`The database ${database}`);
     console.log(`${database} already exists.`);
   } else {
     const { output } = await wrangler(["d1", "create", database, "--update-config=false", ...place], { quiet: true });
-    // Without what Wrangler adds: to copy the database's id into wrangler.toml.
-    console.log(/^.*created DB.*$/m.exec(output)?.[0] ?? `Created ${database}.`);
+    // Not Wrangler's advice to copy the database's id into wrangler.toml.
+    console.log(output.split("\n").find((line) => line.includes(database)));
   }
   await migrate();
 
@@ -132,17 +141,13 @@ async function upload(...command: string[]): Promise<Finished> {
   const git = (...args: string[]) => spawnSync("git", args, { encoding: "utf8" }).stdout?.trim();
   const commit = git("describe", "--always", "--dirty", "--exclude=*");
   const message = [secrets ? NEW_KEYS : "", git("log", "-1", "--format=%s")].filter(Boolean).join(" ");
-  const flags = [
-    ...(secrets ? [`--secrets-file=${secrets.file}`] : []),
-    ...(commit ? [`--tag=${commit}`] : []),
-    ...(message ? [`--message=${message.slice(0, 100)}`] : []),
-  ];
+  const flags = { "secrets-file": secrets?.file, tag: commit, message: message.slice(0, 100) };
+  const given = Object.entries(flags).flatMap(([flag, value]) => (value ? [`--${flag}=${value}`] : []));
   // An API_KEY in the environment would win over the one in the file, so both are the same. SKIP_DEPLOY_CHECK tells the
   // build step (scripts/build/plain-deploy.ts) that this is not a plain `wrangler deploy`.
   const env = { API_KEY: secrets?.keys, SKIP_DEPLOY_CHECK: "true" };
   // Quiet, because Wrangler goes on to recommend commands that would skip the smoke test.
-  const finished = await wrangler([...command, "--env", name, ...flags], { quiet: true, env });
-  if (finished.warnings) console.error(finished.warnings);
+  const finished = await wrangler([...command, "--env", name, ...given], { quiet: true, env });
   console.log(`Uploaded version ${finished.version}.`);
   return finished;
 }

@@ -56,33 +56,33 @@ export function parseBase(text: string): string | undefined {
 }
 
 /** Repeats a request until the version answers anything except 503, which is temporary. Throws NoAnswer. */
-export async function poll(target: Target, path: string, request: RequestInit, limits: Limits): Promise<Answer> {
-  for (;;) {
-    try {
-      return await send(target, path, request, limits.signal);
-    } catch (failure) {
-      if (!(failure instanceof NoAnswer) || Date.now() + INTERVAL > limits.until) throw failure;
-      await pause(limits);
-    }
-  }
+export function poll(target: Target, path: string, request: RequestInit, limits: Limits): Promise<Answer> {
+  return retry(limits, () => send(target, path, request, limits.signal));
 }
 
 /**
  * Waits until the version rejects a request without a key as only this service does, several times in a row. Throws
  * NoAnswer, and an Error if the version answers anything else.
  */
-export async function waitUntilReady(target: VersionTarget, limits: Limits): Promise<void> {
-  for (let seen = 0; seen < IN_A_ROW; seen++) {
-    if (seen > 0) await pause(limits);
-    try {
+export function waitUntilReady(target: VersionTarget, limits: Limits): Promise<void> {
+  return retry(limits, async () => {
+    for (let seen = 0; seen < IN_A_ROW; seen++) {
+      if (seen > 0) await pause(limits);
       // Each new connection may reach a different machine.
       const { status, headers } = await send(target, "/pets", { headers: { Connection: "close" } }, limits.signal);
       if (status !== 401 || headers.get("WWW-Authenticate") !== CHALLENGE) {
         throw new Error(`Version ${target.version} answers ${status} instead of 401 to a request without a key.`);
       }
+    }
+  });
+}
+
+async function retry<T>(limits: Limits, attempt: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await attempt();
     } catch (failure) {
       if (!(failure instanceof NoAnswer) || Date.now() + INTERVAL > limits.until) throw failure;
-      seen = -1;
       await pause(limits);
     }
   }
@@ -102,21 +102,14 @@ async function send(target: Target, path: string, request: RequestInit, signal?:
   let response: Response;
   let text: string;
   try {
-    response = await fetch(url, {
-      ...request,
-      headers,
-      redirect: "manual",
-      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
-    });
+    const signals = signal ? [signal, timeout] : [timeout];
+    response = await fetch(url, { ...request, headers, redirect: "manual", signal: AbortSignal.any(signals) });
     text = await response.text();
   } catch (failure) {
     signal?.throwIfAborted();
     const { message, cause } = failure as Error;
-    const why = timeout.aborted
-      ? `nothing within ${REQUEST_TIMEOUT / 1000} s`
-      : cause instanceof Error
-        ? cause.message
-        : message;
+    const seconds = REQUEST_TIMEOUT / 1000;
+    const why = timeout.aborted ? `nothing within ${seconds} s` : cause instanceof Error ? cause.message : message;
     throw new NoAnswer(`${url} does not answer${version ? ` as version ${version}` : ""}: ${why}.`);
   }
   const { status } = response;

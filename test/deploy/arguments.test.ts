@@ -96,6 +96,8 @@ describe("the arguments", () => {
 });
 
 describe("the secrets file", () => {
+  const FORM = 'secrets must contain {"API_KEY": "<key>"}, or lines such as API_KEY=<key>.';
+
   it.each([
     ["lines", "OTHER=x\nAPI_KEY=one,two\n"],
     ["lines of Windows", "OTHER=x\r\nAPI_KEY=one,two\r\n"],
@@ -113,16 +115,16 @@ describe("the secrets file", () => {
     ["an empty API_KEY", "API_KEY=\n", "API_KEY in secrets is missing or empty."],
     ["an empty string", '{"API_KEY": ""}', "API_KEY in secrets is missing or empty."],
     ["an invalid entry", `API_KEY=${secret},two three\n`, "API_KEY in secrets: entry 2 is not a valid key"],
-    ["a number", '{"API_KEY": 5}', "API_KEY in secrets must be a JSON string."],
-    ["null as API_KEY", '{"API_KEY": null}', "API_KEY in secrets must be a JSON string."],
-    ["an array of keys", `{"API_KEY": ["${secret}"]}`, "API_KEY in secrets must be a JSON string."],
-    ["an object of keys", `{"API_KEY": {"staging": "${secret}"}}`, "API_KEY in secrets must be a JSON string."],
-    ["API_KEY one level down", `{"staging": {"API_KEY": "${secret}"}}`, "API_KEY in secrets is missing or empty."],
-    ["an array", `[{"API_KEY": "${secret}"}]`, "secrets must contain a JSON object, or lines such as API_KEY=<key>."],
-    ["null", "null", "secrets must contain a JSON object, or lines such as API_KEY=<key>."],
-    ["a string", `"${secret}"`, "secrets must contain a JSON object, or lines such as API_KEY=<key>."],
-    ["broken JSON", `{"API_KEY": ${secret}}`, "secrets is not valid JSON."],
-    ["UTF-16", Buffer.from(`\ufeffAPI_KEY=${secret}`, "utf16le"), "secrets is not UTF-8 text."],
+    ["null", "null", "API_KEY in secrets is missing or empty."],
+    ["a string", `"${secret}"`, "API_KEY in secrets is missing or empty."],
+    ["UTF-16", Buffer.from(`\ufeffAPI_KEY=${secret}`, "utf16le"), "API_KEY in secrets is missing or empty."],
+    ["a number", '{"API_KEY": 5}', FORM],
+    ["null as API_KEY", '{"API_KEY": null}', FORM],
+    ["an array of keys", `{"API_KEY": ["${secret}"]}`, FORM],
+    ["an object of keys", `{"API_KEY": {"staging": "${secret}"}}`, FORM],
+    ["API_KEY one level down", `{"staging": {"API_KEY": "${secret}"}}`, FORM],
+    ["an array", `[{"API_KEY": "${secret}"}]`, FORM],
+    ["broken JSON", `{"API_KEY": ${secret}}`, FORM],
   ])("must not have %s", (_, content, message) => {
     const actual = messageOf(withFile(content), { API_KEY: "a-valid-key" });
     expect(actual).toContain(message);
@@ -132,7 +134,7 @@ describe("the secrets file", () => {
   it("must be a file", () => {
     mkdirSync(join(folder, "directory"));
     const messageFor = (name: string) => messageOf(["staging", "--secrets-file", join(folder, name)]);
-    expect(messageFor("nowhere")).toBe("nowhere does not exist.");
-    expect(messageFor("directory")).toBe("directory is not a regular file.");
+    expect(messageFor("nowhere")).toBe("nowhere is not a file.");
+    expect(messageFor("directory")).toBe("directory is not a file.");
   });
 });
