@@ -96,7 +96,7 @@ npx wrangler versions deploy <version>@100% --env ${name}`);
     await test({ ...target, override: worker }).catch((failure) => {
       if (!(failure instanceof NoAnswer) || failure.instead !== current) throw failure;
       // Without API_KEY in the environment, because it would win over the one in the file.
-      const file = secrets ? ` --secrets-file ${secrets.file}, with API_KEY unset` : "";
+      const file = secrets ? ` --secrets-file ${secrets.file} --message "${NEW_KEYS}", with API_KEY unset` : "";
       throw new Error(`${failure.message} The version override was ignored for ${wait / 1000} s.
 If it always is, this deploys without a test: npx wrangler deploy --env ${name}${file}`);
     });
