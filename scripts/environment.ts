@@ -1,8 +1,8 @@
 // The deployed environments, as wrangler.toml describes them. Nothing else repeats their names, so renaming the service or
 // an environment changes only that file.
 
+import { createRequire } from "node:module";
 import { join } from "node:path";
-import { unstable_readConfig as readConfig } from "wrangler";
 import { wrangler } from "./wrangler.ts";
 
 /** The part that is used here: Wrangler publishes no types for it. */
@@ -22,18 +22,22 @@ export interface Environment {
   domain: string | undefined;
 }
 
-const config = join(import.meta.dirname, "../wrangler.toml");
+/** Loads Wrangler only when it is called, because that takes half a second. */
+function readConfig(env?: string): Configuration {
+  const { unstable_readConfig } = createRequire(import.meta.url)("wrangler");
+  return unstable_readConfig({ config: join(import.meta.dirname, "../wrangler.toml"), env });
+}
 
 /** The names of the deployed environments, such as staging. */
 export function environmentNames(): string[] {
-  return (readConfig({ config }) as Configuration).definedEnvironments ?? [];
+  return readConfig().definedEnvironments ?? [];
 }
 
 /** Throws if wrangler.toml has no such environment. */
 export function readEnvironment(name: string): Environment {
   const names = environmentNames();
   if (!names.includes(name)) throw new Error(`The environment must be ${names.join(" or ")}.`);
-  const { name: worker, d1_databases, routes = [] }: Configuration = readConfig({ config, env: name });
+  const { name: worker, d1_databases, routes = [] } = readConfig(name);
   const [database] = d1_databases.map(({ database_name }) => database_name);
   if (!database) throw new Error(`wrangler.toml does not name a database for ${name}.`);
   const [domain] = routes.flatMap((route) => (typeof route === "object" && route.custom_domain ? [route.pattern] : []));

@@ -60,7 +60,7 @@ export function parseArguments(args: string[], env: NodeJS.Dict<string>) {
 
 /** API_KEY in a secrets file, which is JSON or has the format of .env. */
 function readSecret(file: string): string | undefined {
-  // Wrangler reads it again, so a pipe does not do.
+  // Wrangler reads it again, which a pipe does not allow.
   if (!statSync(file, { throwIfNoEntry: false })?.isFile()) throw new Error(`${file} is not a file.`);
   const text = readFileSync(file, "utf8").replace(/^\ufeff/, "");
   if (!/^\s*[[{]/.test(text)) return parseEnv(text)["API_KEY"];

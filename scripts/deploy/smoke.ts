@@ -21,12 +21,8 @@ export async function smoke(target: Target, key: string, limits: Limits): Promis
 
   /** Sends a request with the key and the newest bookmark, so that a replica has what was stored. */
   async function call(path: string, request: RequestInit = {}): Promise<Answer> {
-    const answer = await poll(
-      target,
-      path,
-      { ...request, headers: { ...authorization, ...bookmark, ...request.headers } },
-      limits,
-    );
+    const headers = { ...authorization, ...bookmark, ...request.headers };
+    const answer = await poll(target, path, { ...request, headers }, limits);
     if (answer.status === 401) throw new Error(`${answer.request}: the environment does not have this key (401).`);
     const newest = answer.headers.get(BOOKMARK_HEADER);
     if (newest) bookmark = { [BOOKMARK_HEADER]: newest };
