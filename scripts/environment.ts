@@ -33,7 +33,7 @@ export function environmentNames(): string[] {
   return readConfig().definedEnvironments ?? [];
 }
 
-/** Throws if wrangler.toml has no such environment. */
+/** Throws if the environment is not in wrangler.toml. */
 export function readEnvironment(name: string): Environment {
   const names = environmentNames();
   if (!names.includes(name)) throw new Error(`The environment must be ${names.join(" or ")}.`);

@@ -1,5 +1,5 @@
 // Runs the project's own Wrangler. A command that has started is allowed to finish, even if the operator presses Ctrl-C:
-// how far an interrupted command got, nobody can tell. Only a command that takes effect completely or not at all may be cut
+// it is unknown how far an interrupted command got. Only a command that takes effect completely or not at all may be cut
 // off.
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
@@ -102,7 +102,7 @@ export async function wrangler(
   }
 }
 
-/** Ends a detached process and its child processes. On Windows, which has no process groups, always forcibly. */
+/** Ends a detached process and its child processes. On Windows, always forcibly, because process groups do not exist there. */
 export function killTree({ pid }: ChildProcess, signal: "SIGTERM" | "SIGKILL"): void {
   if (pid === undefined) return;
   if (WINDOWS) spawnSync("taskkill", ["/pid", String(pid), "/t", "/f"]);

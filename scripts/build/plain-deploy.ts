@@ -11,7 +11,7 @@ export async function checkPlainDeploy(name: string): Promise<void> {
   const problem = await hasDatabase(environment).then(
     (exists) =>
       !exists &&
-      `There is no database ${database}. Create it first, because its location cannot be changed later:
+      `The database ${database} does not exist. Create it first, because its location cannot be changed later:
 npx wrangler d1 create ${database} --location=<hint>, or --jurisdiction=<name>
 npx wrangler d1 migrations apply DB --env ${name} --remote`,
     (failure: WranglerFailed) =>

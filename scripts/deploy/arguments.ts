@@ -9,8 +9,8 @@ import { parseBase } from "./poll.ts";
 export const USAGE = `usage: API_KEY=<key> npm run deploy:<environment> [-- --wait <seconds>]
    or: npm run deploy:<environment> -- --secrets-file <file with API_KEY=<key>[,<key>…]> [--wait <seconds>]
 The first deployment needs the file. It creates the database, where --location <hint> or --jurisdiction <name> says.
-The smoke test uses the last key, and the base URL in SMOKE_URL or else the one that Wrangler prints. --wait is how long
-the new version may take to answer (90 by default).`;
+The smoke test uses the last key, and the base URL in SMOKE_URL (by default the address that Wrangler prints). --wait is
+how long the new version may take to answer (by default 90).`;
 
 /** Throws with a message for the operator. */
 export function parseArguments(args: string[], env: NodeJS.Dict<string>) {

@@ -10,7 +10,7 @@ export interface Target {
   base: string;
   /** The version that must answer. When omitted, any version may. */
   version?: string;
-  /** The name of the Worker whose `version` is requested by a header, even if it has no traffic. */
+  /** The name of the Worker whose `version` is requested by a header, even at 0 % of the traffic. */
   override?: string;
 }
 

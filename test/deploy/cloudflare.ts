@@ -96,7 +96,7 @@ export async function startCloudflare(): Promise<Cloudflare> {
   });
   router.get("/d1/database/:id", ({ params }) => {
     const database = databaseOf(params["id"]);
-    return database ? ok(database) : refuse(404, 7404, "There is no such database.");
+    return database ? ok(database) : refuse(404, 7404, "The database does not exist.");
   });
   router.post("/d1/database/:id/query", async (request) => {
     const { sql, params } = (await request.json()) as { sql: string; params?: unknown[] };

@@ -81,7 +81,7 @@ it.skipIf(process.platform === "win32")("keeps the current version when the oper
   );
   expect(operator.serving()).toEqual(serving);
   expect((await seen.stop()).map(({ status }) => status)).toEqual([200]);
-  // Without a secrets file the keys stay as they are, so the message does not mention them.
+  // Without a secrets file the keys do not change, so the message does not mention them.
   expect(cloudflare.workers.get(WORKER)?.versions[0]?.annotations).toEqual({});
 });
 

@@ -117,7 +117,7 @@ export class Edge implements AsyncDisposable {
       await once(server.listen(0, "127.0.0.1"), "listening");
     }
     const bound = server.address();
-    if (!bound || typeof bound === "string") throw new Error(`${worker} has no port`);
+    if (!bound || typeof bound === "string") throw new Error(`${worker} does not have a port.`);
     return `http://127.0.0.1:${bound.port}`;
   }
 

@@ -24,7 +24,7 @@ it("is not deployed by Wrangler alone before its database exists, and then is", 
   const { status, output } = await wrangler(...deploy);
   expect(
     output,
-  ).toContain(`There is no database ${WORKER}. Create it first, because its location cannot be changed later:
+  ).toContain(`The database ${WORKER} does not exist. Create it first, because its location cannot be changed later:
 [custom build] npx wrangler d1 create ${WORKER} --location=<hint>, or --jurisdiction=<name>
 [custom build] npx wrangler d1 migrations apply DB --env production --remote`);
   expect(status).toBe(1);
@@ -47,7 +47,7 @@ async function unchanged(output: string, seen: { stop(): ReturnType<ReturnType<t
   expect(await seen.stop()).toEqual([{ status: 200, version }]);
 }
 
-it("gives no traffic to a version that fails the smoke test", async () => {
+it("keeps callers away from a version that fails the smoke test", async () => {
   const broken = "env = { ...env, DB: { ...env.DB } as D1Database };";
   operator.write("src/index.ts", INDEX.replace(/(async function fetch\(.*\n)/, `$1  ${broken}\n`));
   const seen = callers(base, "key");
@@ -58,7 +58,7 @@ it("gives no traffic to a version that fails the smoke test", async () => {
   await unchanged(output, seen);
 });
 
-it("gives no traffic to a version that cannot be tested, because the version override is ignored", async () => {
+it("keeps callers away from a version that cannot be tested, because the version override is ignored", async () => {
   cloudflare.edge.overrides = false;
   const seen = callers(base, "key");
   const { status, output } = await operator.deploy(["--wait", "1"], KEY);

@@ -73,7 +73,7 @@ describe("waitUntilReady", () => {
 });
 
 describe("poll", () => {
-  it("repeats a request while the answer is 503 or there is none", async () => {
+  it("repeats a request while it is answered 503 or not at all", async () => {
     answers = [{ status: 503 }, { status: 503 }, { status: 200 }];
     expect(await poll({ base }, "/pets", {}, soon())).toMatchObject({ request: "GET /pets", status: 200 });
     answers = [{ status: 503, body: "busy" }];

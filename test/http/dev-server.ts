@@ -16,7 +16,7 @@ export interface DevServer {
   folder: string;
   /** For example http://localhost:8787. */
   origin: string;
-  /** Contains the command and all its child processes. Windows has no process groups. */
+  /** Contains the command and all its child processes. Windows does not have process groups. */
   processGroup: number;
   /** What it has printed so far. */
   output(): string;
@@ -79,6 +79,6 @@ async function freePort(): Promise<number> {
   await new Promise<void>((done) => server.listen(0, done));
   const address = server.address();
   await new Promise((done) => server.close(done));
-  if (address === null || typeof address === "string") throw new Error("There is no free port.");
+  if (address === null || typeof address === "string") throw new Error("Found no free port.");
   return address.port;
 }

@@ -65,7 +65,7 @@ describe("npm run dev", () => {
     try {
       const message = await run("npm", ["run", "dev"], server.folder).catch(String);
       expect(message).toMatch(/Address already in use.*--port/s);
-      // On Windows there is no `ps` to find it with.
+      // Windows lacks `ps`, which finds it.
       if (process.platform !== "win32") {
         expect(message).toMatch(
           /WARNING: another service \(process \d+\) is running in this folder\..*stop one of them/s,
