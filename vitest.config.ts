@@ -20,6 +20,8 @@ const ittyRouter: Plugin = {
 
 export default defineConfig({
   test: {
+    // Vitest would use one on two processors, but these tests often wait for other processes.
+    maxWorkers: 2,
     projects: [
       {
         plugins: [worker, ittyRouter],
@@ -56,9 +58,6 @@ export default defineConfig({
         test: {
           name: "deploy",
           include: ["test/deploy/**/*.test.ts"],
-          // They mostly wait, so they run side by side even where there are two processors; after all others.
-          maxWorkers: 2,
-          sequence: { groupOrder: 1 },
           testTimeout: 300_000,
           hookTimeout: 300_000,
         },
