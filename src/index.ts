@@ -20,15 +20,19 @@ router
   .all("*", unrouted(router.routes));
 
 async function fetch(request: Request, env: Env): Promise<Response> {
-  const response = await route(request, env).catch((thrown: unknown) => renderError(thrown, request));
+  const response = await respond(request, env);
   // A configuration of the operator's own may lack the binding.
   if (env.VERSION) withHeaders(response, { [VERSION_HEADER]: env.VERSION.id });
   // HEAD is GET without the body (RFC 9110, section 9.3.2).
   return request.method === "HEAD" ? new Response(null, response) : response;
 }
 
-async function route(request: Request, env: Env): Promise<Response> {
-  return router.fetch(toApiRequest(request), env);
+async function respond(request: Request, env: Env): Promise<Response> {
+  try {
+    return await router.fetch(toApiRequest(request), env);
+  } catch (thrown) {
+    return renderError(thrown, request);
+  }
 }
 
 export default { fetch } satisfies ExportedHandler<Env>;

@@ -3,7 +3,6 @@
 // INTEGER column stores exactly.
 
 import { INT64 } from "../values/int64.ts";
-import { parseJson } from "../values/json.ts";
 
 /** The column of each property. The column of an optional property is null if the property is absent. */
 export type Columns<Resource> = {
@@ -43,10 +42,10 @@ export function jsonIn(row: Partial<JsonRow> | undefined): string {
   return row.json;
 }
 
-/** The id in the JSON of a row. Throws if the id is missing. Selecting one more column would make a page a fifth slower. */
-export function idIn(json: string): bigint {
-  const { id } = Object(parseJson(json, ["id"]));
-  if (typeof id !== "bigint") throw new Error("D1 returned a row without an id.");
+/** The id in the JSON of a row, which starts with it. Throws if D1 returned a row without an id. */
+export function idIn(json: string): string {
+  const [, id] = /^\{"id":(-?\d+)[,}]/.exec(json) ?? [];
+  if (id === undefined) throw new Error("D1 returned a row without an id.");
   return id;
 }
 

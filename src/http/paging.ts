@@ -34,7 +34,7 @@ export function toPage(url: string, query: PageQuery, rows: string[]): { page: s
   return { page: `[${shown.join(",")}]`, link: last ? { Link: linkToNext(url, query, idIn(last)) } : {} };
 }
 
-function linkToNext(url: string, query: PageQuery, after: bigint): string {
+function linkToNext(url: string, query: PageQuery, after: string): string {
   const parameters = Object.entries({ ...query, after }).filter(([, value]) => value !== undefined);
   return `<${url}?${parameters.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join("&")}>; rel="next"`;
 }
