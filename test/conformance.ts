@@ -27,7 +27,7 @@ export interface DescribedOperation {
   method: string;
   operationId: string;
   deprecated?: boolean;
-  parameters: { name: string; in: string }[];
+  parameters: { name: string; in: string; schema: Schema }[];
   requestBody?: { content: DescribedBody };
   responses: Record<string, DescribedResponse>;
 }

@@ -26,11 +26,20 @@ describe("the description", () => {
     expect(ALLOWED_HEADERS.toSorted()).toEqual([...names].sort());
   });
 
+  it.each(operations)("has an int64 for every identifier of $operationId", ({ parameters, requestBody, responses }) => {
+    const bodies = [requestBody, ...Object.values(responses)].flatMap((body) => bodyOf(body));
+    const properties = bodies.flatMap(({ schema }) => Object.entries(schemaOf(schema).properties ?? {}));
+    const described = [...properties, ...parameters.map(({ name, schema }) => [name, schema] as const)];
+    for (const [name, schema] of described.filter(([name]) => /^id$|Id$|^after$/.test(name))) {
+      expect({ name, schema }).toMatchObject({ name, schema: { type: "integer", format: "int64" } });
+    }
+  });
+
   it.each(operations)("has examples with every property for $operationId", ({ requestBody, responses }) => {
     const bodies = [requestBody, ...Object.values(responses)].flatMap((body) => bodyOf(body));
     for (const { schema, example } of bodies) {
       for (const value of [example].flat()) {
-        expect(Object.keys(value ?? {}).sort()).toEqual(propertiesOf(schema));
+        expect(Object.keys(value ?? {}).sort()).toEqual(Object.keys(schemaOf(schema).properties ?? {}).sort());
       }
     }
   });
@@ -39,8 +48,8 @@ describe("the description", () => {
 const bodyOf = (described: Pick<DescribedResponse, "content"> | undefined) =>
   described?.content ? [described.content["application/json"]] : [];
 
-/** The names of the properties of a component, or of its items. */
-function propertiesOf(schema: Schema): string[] {
-  const { properties, items } = componentOf(schema);
-  return properties ? Object.keys(properties).sort() : propertiesOf(items as Schema);
+/** The schema of a component, or of its items. */
+function schemaOf(schema: Schema): Schema {
+  const component = componentOf(schema);
+  return component.properties ? component : schemaOf(component.items as Schema);
 }
