@@ -1,4 +1,4 @@
-// The whole service: which operation answers which request. Routes are tried from the top, and the first that answers wins.
+// The whole service: which operation handles which request. Routes are tried from the top, and the first that responds wins.
 // Under /v1, only OPTIONS is answered before the key is checked. Outside /v1 nothing is protected.
 
 import { Router } from "itty-router/Router";
@@ -21,7 +21,7 @@ router
 
 async function fetch(request: Request, env: Env): Promise<Response> {
   const response = await respond(request, env);
-  // A configuration of the operator's own may lack the binding.
+  // An operator's own configuration may lack the binding.
   if (env.VERSION) withHeaders(response, { [VERSION_HEADER]: env.VERSION.id });
   // HEAD is GET without the body (RFC 9110, section 9.3.2).
   return request.method === "HEAD" ? new Response(null, response) : response;

@@ -1,5 +1,5 @@
 // How the properties of a resource are stored in the columns of its table. D1 returns integers as JavaScript numbers, rounded
-// beyond 2^53, so SQLite itself prints a row as JSON. For the same reason an int64 is bound as a decimal string, which an
+// beyond 2^53, so SQLite itself builds the JSON of a row. For the same reason an int64 is bound as a decimal string, which an
 // INTEGER column stores exactly.
 
 import { INT64 } from "../values/int64.ts";
@@ -18,7 +18,7 @@ export type AnyColumns = Record<string, string | OptionalColumn>;
 export const nameOf = (column: string | OptionalColumn): string =>
   typeof column === "string" ? column : column.optional;
 
-/** SQL that prints a row as JSON: the properties in the order of `columns`, optional ones last. */
+/** SQL that builds the JSON of a row: the properties in the order of `columns`, optional ones last. */
 export function jsonOf(columns: AnyColumns): string {
   const membersOf = (kind: "string" | "object") =>
     Object.entries(columns)
@@ -49,13 +49,13 @@ export function idIn(json: string): string {
   return id;
 }
 
-/** The least id of a page that starts after the id `after`, or of the first page. */
+/** The smallest id that a page can contain if it starts after the id `after`, or if it is the first. */
 export const firstId = (after: bigint | undefined): string => String(after === undefined ? INT64.minimum : after + 1n);
 
 /**
  * SQL that stores a row, at most one for each idempotency key, with the parameters of `valuesOf`. It returns the JSON of the
  * stored row and, as `same`, whether its columns equal the parameters: a key that already has a row keeps that row. The
- * table needs a column `idempotency_key` with a unique index that leaves out nulls.
+ * table needs a column `idempotency_key` with a unique index that excludes nulls.
  */
 export function insertSql(table: string, columns: AnyColumns & { id: string }): string {
   const { id: _, ...others } = columns;

@@ -7,27 +7,27 @@ export const BOOKMARK_HEADER = "x-d1-bookmark";
 /** The format of D1's bookmarks today. D1 does not document what it does with anything else, so nothing else reaches it. */
 const BOOKMARK = /^[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{32}$/;
 
-/** Starts at the request's bookmark. If its format is unknown, reads from the primary, which is always up to date. */
+/** Starts at the request's bookmark, if any. If its format is unknown, reads from the primary, which is always up to date. */
 export function openSession(db: D1Database, { headers }: Request): D1DatabaseSession {
   const bookmark = headers.get(BOOKMARK_HEADER);
   if (bookmark === null) return db.withSession("first-unconstrained");
   return db.withSession(BOOKMARK.test(bookmark) ? bookmark : "first-primary");
 }
 
-/** The response header with the session's newest bookmark; no header before its first query. */
+/** The response header with the session's newest bookmark. Empty before the session's first query. */
 export function bookmarkOf(session: D1DatabaseSession): Record<string, string> {
   const bookmark = session.getBookmark();
   return bookmark ? { [BOOKMARK_HEADER]: bookmark } : {};
 }
 
-/** D1 failed in a way that does not last. A write may have been stored nevertheless. */
+/** D1 failed temporarily. A write may have been stored nevertheless. */
 export class TransientFailure extends Error {}
 
-/** The rows that a statement returns, which may lack what it selects. Throws TransientFailure, or what D1 threw. */
+/** The rows that D1 returns, which may lack what the statement selects. Throws TransientFailure, or what D1 threw. */
 export async function query<Row>(statement: D1PreparedStatement): Promise<Partial<Row>[]> {
   try {
     const { results } = await statement.all<Row>();
-    if (!Array.isArray(results)) throw new Error("D1 returned no list of rows.");
+    if (!Array.isArray(results)) throw new Error("D1 did not return a list of rows.");
     return results;
   } catch (failure) {
     const message = failure instanceof Error ? failure.message : "";
@@ -56,7 +56,7 @@ export const TRANSIENT = new RegExp(
     "internal error; reference",
     "long-running (ex|im)port",
     "no longer active",
-    // A gateway's page in place of D1's answer. D1 reports faults in the SQL as JSON.
+    // A gateway's error page instead of D1's response. D1 reports SQL errors as JSON.
     "failed to parse body as json, got:",
     "database is locked|SQLITE_BUSY",
     "can't read from request stream",
@@ -69,8 +69,8 @@ const FIRST_WAIT = 100; // milliseconds, at most
 const NO_RETRY_AFTER = 5_000; // milliseconds
 
 /**
- * Runs a round trip that is safe to repeat, and repeats it while D1 fails transiently. D1 itself retries reads only: after a
- * failed write it is unknown whether it was stored. Waits a random time, up to 100 ms and then 200 ms ("full jitter").
+ * Runs a round trip that is safe to repeat, and repeats it while D1 fails transiently. D1 itself retries only reads: after a
+ * failed write, it is unknown whether anything was stored. Waits a random time, up to 100 ms and then 200 ms ("full jitter").
  */
 export async function retry<T>(trip: () => Promise<T>): Promise<T> {
   const start = Date.now();

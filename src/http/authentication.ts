@@ -1,5 +1,5 @@
 // Bearer keys (RFC 6750). Keys are compared in constant time, in buffers of one fixed length and with every valid key, so that
-// timing reveals neither a length nor a common prefix. Without a usable secret, every request is refused.
+// timing reveals neither a length nor a common prefix. Without a valid key in the secret, every request gets a 500.
 
 import { ApiError } from "./errors.ts";
 import { logFailure } from "./log.ts";
@@ -10,9 +10,9 @@ export const INVALID_TOKEN = `${CHALLENGE}, error="invalid_token"`;
 export const KEY_REQUIRED = "An API key is required: send it as Authorization: Bearer <API_KEY>.";
 
 const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/; // b64token, RFC 6750, section 2.1
-const MAX_LENGTH = 512; // characters of a key, each of one byte
+const MAX_LENGTH = 512; // characters of a key, of one byte each
 
-// One buffer for all requests, because nothing waits between filling and comparing it.
+// Shared by all requests, because no other request can run between filling and comparing it.
 const presented = new Uint8Array(MAX_LENGTH);
 
 /** Throws 401 unless the request has one of the keys in `API_KEY`, and an Error if that secret has no valid key. */
@@ -28,7 +28,7 @@ export function authenticate({ request }: ApiRequest, env: Env): void {
   }
 }
 
-// Prepared once for each secret that the isolate sees, which is one.
+// Prepared once, because the secret does not change while an isolate lives. Tests change it.
 let prepared: { secret: string | undefined; keys: Uint8Array[] } | undefined;
 
 function keysOf(secret: string | undefined, request: Request): Uint8Array[] {
@@ -37,15 +37,19 @@ function keysOf(secret: string | undefined, request: Request): Uint8Array[] {
     prepared = { secret, keys: keys.map((key) => pad(new Uint8Array(MAX_LENGTH), key)) };
     // If no entry is valid, every request logs the failure below.
     if (invalid.length > 0 && keys.length > 0) {
-      const are = invalid.length === 1 ? "is not a valid key and is" : "are not valid keys and are";
-      logFailure("configuration", `Secret API_KEY: entry ${invalid.join(", ")} ${are} ignored.`, request);
+      const places = invalid.join(", ");
+      const problem =
+        invalid.length === 1
+          ? `entry ${places} is not a valid key and is ignored`
+          : `entries ${places} are not valid keys and are ignored`;
+      logFailure("configuration", `Secret API_KEY: ${problem}.`, request);
     }
   }
   if (prepared.keys.length === 0) throw new Error("The secret API_KEY is missing or has no valid key.");
   return prepared.keys;
 }
 
-/** The valid keys of a secret, which separates them by commas, and the positions of its other entries, from 1. */
+/** The valid keys of a secret, which is a comma-separated list, and the positions of its other entries, counted from 1. */
 export function readKeys(secret: string): { keys: string[]; invalid: number[] } {
   const entries = secret.split(",").map((entry) => entry.trim());
   const invalid = entries.flatMap((entry, index) => (isKey(entry) ? [] : [index + 1]));
@@ -56,7 +60,7 @@ export const isKey = (text: string): boolean => text.length <= MAX_LENGTH && TOK
 
 const encoder = new TextEncoder();
 
-/** Fills a buffer of the fixed length. A longer text is cut off, and is not a key. */
+/** Fills a buffer of the fixed length. A longer text is truncated; it is not a valid key. */
 function pad(buffer: Uint8Array, text: string): Uint8Array {
   encoder.encodeInto(text, buffer.fill(0));
   return buffer;

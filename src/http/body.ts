@@ -12,14 +12,14 @@ export const TOO_LARGE = `The body must be at most ${BODY_LIMIT} bytes.`;
 // The suffix +json: RFC 6839, section 3.1. A token: RFC 9110, section 5.6.2.
 const JSON_TYPE = /^(application\/json|[!#$%&'*+.^_`|~\w-]+\/[!#$%&'*+.^_`|~\w-]+\+json)$/i;
 
-/** The text of a body that is sent as JSON. Throws 415, 413, and 400 if it is incomplete or not valid UTF-8. */
+/** The text of a JSON body. Throws 415, 413, and 400 if the body is incomplete or not valid UTF-8. */
 export async function readJsonText(request: Request): Promise<string> {
   const [mediaType = ""] = (request.headers.get("Content-Type") ?? "").split(";");
   const encoding = request.headers.get("Content-Encoding") ?? "identity";
   const isJson = JSON_TYPE.test(mediaType.trim());
   const isPlain = encoding.toLowerCase() === "identity";
   if (!isJson || !isPlain) {
-    // RFC 9110, section 15.5.16: this header says that the encoding is at fault.
+    // RFC 9110, section 15.5.16: this header tells the caller that the encoding is the problem.
     const headers: Record<string, string> = isPlain ? {} : { "Accept-Encoding": "identity" };
     throw new ApiError("unsupported_media_type", unsupported({ isJson, isPlain }), headers);
   }
@@ -34,7 +34,7 @@ export function unsupported({ isJson, isPlain }: { isJson: boolean; isPlain: boo
   return `The body must be sent ${how.join(" and ")}.`;
 }
 
-/** A schema of JSON text whose value has `schema`. A schema, so that malformed JSON is reported with all other problems. */
+/** A schema for JSON text with a value that matches `schema`. It reports malformed JSON together with all other problems. */
 export function jsonText<Shape extends z.core.$ZodShape>(schema: z.ZodMiniObject<Shape>) {
   const named = Object.keys(schema.shape);
   const parsed = z.transform((text: string, { issues }): unknown => {
@@ -51,7 +51,7 @@ export function jsonText<Shape extends z.core.$ZodShape>(schema: z.ZodMiniObject
 async function readBytes(request: Request): Promise<ArrayBuffer | Uint8Array> {
   const announced = request.headers.get("Content-Length");
   if (Number(announced) > BODY_LIMIT) throw new ApiError("content_too_large", TOO_LARGE);
-  // The runtime keeps a body to its announced length, and reading it in one go is several times faster.
+  // The runtime enforces the announced length, and reading everything at once is several times faster.
   const reading = announced === null ? readAtMost(BODY_LIMIT + 1, request) : request.arrayBuffer();
   const bytes = await reading.catch(() => {
     throw new ApiError("bad_request", "The body is incomplete or malformed.");

@@ -27,7 +27,7 @@ export type ErrorCode = keyof typeof STATUS;
 export const INTERNAL = "The service failed; the failure has been logged.";
 export const UNAVAILABLE = "The store is temporarily unavailable; try again.";
 /** For a POST without an Idempotency-Key. */
-export const UNAVAILABLE_OR_STORED = `The store is temporarily unavailable, and what you sent may have been added: look for it before you try again. With an ${IDEMPOTENCY_HEADER}, a retry is always safe.`;
+export const UNAVAILABLE_OR_STORED = `The store is temporarily unavailable, and what you sent may have been added: look for it before you try again. To make retries safe, send an ${IDEMPOTENCY_HEADER} with the first request.`;
 
 /** A rejected request: the interface's Error body, its status, and the headers that belong to it. */
 export class ApiError extends Error {
@@ -43,7 +43,7 @@ export class ApiError extends Error {
 
 type Results<Parts> = { [Part in keyof Parts]: z.core.util.SafeParseResult<Parts[Part]> };
 
-/** What schemas made of the parts of a request. Throws a 400 that names every problem in every part. */
+/** The parts of a request, as schemas parsed them. Throws a 400 that names every problem in every part. */
 export function validated<Parts extends unknown[]>(...results: Results<Parts>): Parts {
   const problems = results.flatMap(({ error }) => (error ? problemsOf(error) : []));
   if (problems.length > 0) throw new ApiError("bad_request", `${problems.join("; ")}.`);

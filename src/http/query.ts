@@ -1,5 +1,5 @@
-// Reads the query of a request. An unknown or repeated parameter is rejected: a misspelled filter must not return the wrong
-// things.
+// Reads the query of a request. An unknown or repeated parameter is rejected, because a misspelled filter must not return the
+// wrong items.
 
 import * as z from "zod/mini";
 import { noOther } from "../values/wording.ts";
@@ -7,10 +7,10 @@ import { noOther } from "../values/wording.ts";
 /** Every parameter with its values. An unknown parameter has the name that was sent, still percent-encoded. */
 export type Query = Record<string, string[]>;
 
-// More than these always include one that is unknown or repeated. Reading them all would only cost CPU time.
+// This many parameters always include an unknown or repeated one, so reading more would only cost CPU time.
 const MAX_READ = 100;
 
-/** Parses a query without its question mark; `known` has a member for each parameter that it may have. */
+/** Parses a query without its question mark; `known` has a member for each allowed parameter. */
 export function parseQuery(search: string, known: object): Query {
   const query: Query = Object.create(null);
   const sent = search.split("&").filter((parameter) => parameter !== "");
@@ -32,12 +32,12 @@ const asSent = (parameter: string): string =>
     .toWellFormed()
     .replace(/[^!-~]/gu, encodeURIComponent);
 
-/** A schema of a query with these parameters and no others. */
+/** A schema for a query with these parameters and no others. */
 export function querySchema<Shape extends z.core.$ZodShape>(parameters: Shape): z.ZodMiniObject<Shape, z.core.$strict> {
   return z.strictObject(parameters, noOther("query parameter", parameters));
 }
 
-/** A schema of a parameter that may be given once and whose value has the schema `value`. */
+/** A schema for a parameter that may be given only once, with a value that matches `value`. */
 export function once<Schema extends z.ZodMiniType<unknown, string>>(value: Schema) {
   const values = z.array(z.string()).check(z.maxLength(1, "must be given only once"));
   const first = z.transform(([value]: string[]) => value);

@@ -1,7 +1,7 @@
-// What every response carries. `Access-Control-Allow-Origin: *` is safe here: the calling script sends the key, never the
-// browser on its own, so another site gains nothing from a visitor.
+// The headers of every response. `Access-Control-Allow-Origin: *` is safe here: browsers never add the key by themselves, so a
+// different site cannot use a visitor's key.
 
-/** Which version of the Worker made a response: the id in its version metadata binding. */
+/** Which version of the Worker sent a response: the id in its version metadata binding. */
 export const VERSION_HEADER = "Worker-Version";
 
 /** The request headers that a script from another origin may send. */
@@ -21,7 +21,7 @@ export const EXPOSED_HEADERS = [
   "x-d1-bookmark",
 ];
 
-// Headers objects, because copying one costs half of what filling one costs.
+// Headers objects, because copying one costs half as much as filling one.
 const COMMON = new Headers({
   "Access-Control-Allow-Origin": "*",
   "Access-Control-Expose-Headers": EXPOSED_HEADERS.join(", "),

@@ -1,5 +1,5 @@
-// What the route table leaves open. The router ignores slashes at the end of a path and does not tell a wrong method from an
-// unknown path. But a URL with one more slash is a different resource (RFC 3986, section 6.2.3), and 405 is not 404.
+// What the router does not do. It ignores trailing slashes, and does not distinguish a wrong method from an unknown path. But a
+// URL with a trailing slash is a different resource (RFC 3986, section 6.2.3), and 405 is not 404.
 
 import type { RouteEntry } from "itty-router";
 import { ApiError } from "./errors.ts";
@@ -9,7 +9,7 @@ import { ALLOWED_HEADERS, noContent } from "./responses.ts";
 export interface ApiRequest {
   /** GET also for HEAD. */
   method: string;
-  /** Without the query, which the router would parse, and lose how often a parameter is given. */
+  /** Without the query: the router would parse it, and lose some repeated parameters. */
   url: string;
   /** The query, without its question mark. */
   search: string;
@@ -19,11 +19,11 @@ export interface ApiRequest {
 
 export type Handler = (request: ApiRequest, env: Env) => Promise<Response>;
 
-/** Throws 400 if the Host header is not a valid host, so that the request has no URL (RFC 9112, section 3.2). */
+/** Throws 400 if the Host header is not a valid host, because the request then has no URL (RFC 9112, section 3.2). */
 export function toApiRequest(request: Request): Omit<ApiRequest, "params"> {
   const [address = "", search = ""] = request.url.split(/\?(.*)/s);
   const url = URL.parse(address);
-  if (!url) throw new ApiError("bad_request", "The Host header must be a host, with or without a port.");
+  if (!url) throw new ApiError("bad_request", "The Host header must be a valid host, with or without a port.");
   const method = request.method === "HEAD" ? "GET" : request.method;
   // Normalized: `/v1/pets/.` is `/v1/pets/` (RFC 3986, section 5.2.4), and the link to the next page must be a URL.
   return { method, url: url.origin + url.pathname, search, request };
@@ -33,7 +33,7 @@ export function rejectTrailingSlash({ url }: ApiRequest): void {
   if (url.endsWith("/")) throw notFound();
 }
 
-/** Rejects what no route has answered: with 405 if the path has other methods (RFC 9110, section 15.5.6), else with 404. */
+/** Rejects a request without a route: with 405 if the path has other methods (RFC 9110, section 15.5.6), else with 404. */
 export function unrouted(routes: RouteEntry[]): (request: ApiRequest) => never {
   return ({ method, url }) => {
     const { pathname } = new URL(url);
@@ -44,7 +44,7 @@ export function unrouted(routes: RouteEntry[]): (request: ApiRequest) => never {
   };
 }
 
-/** Answers every preflight alike, whether the path exists or not: it carries no key, so it must not reveal which do. */
+/** Answers every preflight alike: it has no key, so the response must not reveal which paths exist. */
 export function preflight(routes: RouteEntry[]): () => Response {
   return () =>
     noContent({
@@ -54,7 +54,7 @@ export function preflight(routes: RouteEntry[]): () => Response {
     });
 }
 
-/** The methods of operations: every path has OPTIONS, and ALL is not a method. */
+/** The methods of operations. Without OPTIONS, which every path has, and ALL, which is not a method. */
 const methodsOf = (routes: RouteEntry[]): string[] =>
   routes.map(([method]) => method).filter((method) => !["ALL", "OPTIONS"].includes(method));
 

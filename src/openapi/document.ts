@@ -1,5 +1,5 @@
-// The OpenAPI 3.1 document, made from the schemas that validate and the constants that answer. It is built ahead
-// (scripts/build/build.ts): the Worker neither contains nor creates it.
+// The OpenAPI 3.1 document, derived from the schemas that validate requests and the constants in responses. It is built ahead of
+// time (scripts/build/build.ts): the Worker neither contains nor creates it.
 
 import { describePaths } from "./operations.ts";
 import { petComponents, petPaths, petTag } from "./pets.ts";
@@ -11,7 +11,7 @@ export const description = {
   info: {
     title: "Animal store",
     version: "1.0.0",
-    summary: "List the animals of the store, add one, get one.",
+    summary: "List the animals in the store, add one, or get one.",
     license: { name: "MIT", identifier: "MIT" },
   },
   servers: [{ url: "/v1", description: "The service that serves this description" }],
@@ -20,7 +20,7 @@ export const description = {
   paths: describePaths(petPaths),
   components: {
     securitySchemes: {
-      apiKey: { type: "http", scheme: "bearer", description: "An API key of the service." },
+      apiKey: { type: "http", scheme: "bearer", description: "An API key for the service." },
     },
     schemas: componentSchemas({ ...petComponents, ...errorComponents }),
   },

@@ -18,7 +18,7 @@ export interface Operation {
   requestBody?: object;
   /** Without those that every operation has. */
   responses: Responses;
-  /** The headers of every response that the operation itself gives, errors included. */
+  /** The headers of every response that the operation itself sends, errors included. */
   headers?: Headers;
 }
 
@@ -28,17 +28,17 @@ export type PathItem = Partial<Record<"get" | "post" | "put" | "patch" | "delete
 const bookmarkParameter = {
   name: BOOKMARK_HEADER,
   in: "header",
-  description: `The \`${BOOKMARK_HEADER}\` of an earlier response: you read at least the state that response saw, so you always read your own writes. Opaque, and valid only in the environment that issued it. Without it, reads come from the nearest replica.`,
+  description: `The \`${BOOKMARK_HEADER}\` of an earlier response: this request reads a state at least as recent, so you always read your own writes. Opaque, and valid only in the environment that issued it. Without it, reads come from the nearest replica.`,
   schema: { type: "string" },
 };
 
 const version: Headers = {
-  [VERSION_HEADER]: header("The version of the service that answered. Opaque; every deployment changes it.", {
+  [VERSION_HEADER]: header("The version of the service that responded. Opaque.", {
     type: "string",
   }),
 };
 
-/** The paths of the document: each operation with what all have in common. */
+/** The paths of the document: each operation with what all operations have in common. */
 export function describePaths(paths: Record<`/${string}`, PathItem>): object {
   return mapValues(paths, (item) => {
     const methods = Object.keys(item).map((method) => method.toUpperCase());
@@ -58,14 +58,14 @@ function commonErrors(method: string, pathMethods: string[], headers: Headers): 
   const allow = allowed(pathMethods);
   const wrong = ["PUT", "PATCH", "DELETE", "TRACE"].find((candidate) => !pathMethods.includes(candidate)) ?? "";
   return {
-    ...error("unauthorized", "The API key is missing or not valid. It is checked before the request.", KEY_REQUIRED, {
+    ...error("unauthorized", "The API key is missing or not valid. The key is checked first.", KEY_REQUIRED, {
       "WWW-Authenticate": header('The challenge (RFC 6750), with `error="invalid_token"` if a token was sent.', {
         type: "string",
         enum: [CHALLENGE, INVALID_TOKEN],
       }),
     }),
-    ...error("method_not_allowed", "The path does not have this method.", notAllowed(wrong, allow), {
-      Allow: constant("The methods of the path (RFC 9110).", allow),
+    ...error("method_not_allowed", "The path does not support this method.", notAllowed(wrong, allow), {
+      Allow: constant("The methods that the path supports (RFC 9110).", allow),
     }),
     ...error(
       "internal_error",
@@ -77,7 +77,7 @@ function commonErrors(method: string, pathMethods: string[], headers: Headers): 
       "service_unavailable",
       "The store is temporarily unavailable.",
       method === "post" ? UNAVAILABLE_OR_STORED : UNAVAILABLE,
-      { ...headers, "Retry-After": header("When to try again, in seconds.", { type: "integer", minimum: 1 }) },
+      { ...headers, "Retry-After": header("Seconds to wait before a retry.", { type: "integer", minimum: 1 }) },
     ),
   };
 }

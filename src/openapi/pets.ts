@@ -12,12 +12,12 @@ import type { PathItem } from "./operations.ts";
 import { body, bookmark, constant, creationErrors, error, header, messageOf, pageResponses } from "./responses.ts";
 import { component, idempotencyParameter, queryParameters } from "./schemas.ts";
 
-// Both have every property and differ in each, because tests store them and compare them.
+// Both have every property and differ in each, because tests store and compare them.
 const REX = { id: 1n, name: "Rex", categoryId: 7n, status: "available" } satisfies Required<Pet>;
 const ADA = { id: 2n, name: "Ada", categoryId: 8n, status: "sold" } satisfies Required<Pet>;
 const { id: _, ...NEW_REX } = REX;
 
-export const petTag = { name: "pets", description: "The animals of the store." };
+export const petTag = { name: "pets", description: "The animals in the store." };
 
 const PROPERTIES = {
   name: "The animal's name: well-formed Unicode with at least one character that is not white space. Stored as sent.",
@@ -28,7 +28,7 @@ const PROPERTIES = {
 export const petComponents = {
   PetStatus: component(PetStatus, "Availability status."),
   NewPet: component(NewPet, "An animal to add. Unknown properties are ignored.", PROPERTIES),
-  Pet: component(Pet, "An animal of the store.", {
+  Pet: component(Pet, "An animal in the store.", {
     id: "Unique identifier, assigned by the service on creation. Identifiers increase and are never reused.",
     ...PROPERTIES,
     status: "Availability status.",
@@ -59,7 +59,7 @@ export const petPaths = {
       operationId: "createPet",
       tags: [petTag.name],
       summary: "Add an animal",
-      description: `The body is at most ${BODY_LIMIT} bytes of JSON, sent as \`application/json\` or as any \`+json\` type.`,
+      description: `The body is JSON of at most ${BODY_LIMIT} bytes, sent as \`application/json\` or as any \`+json\` type.`,
       parameters: [idempotencyParameter("animal")],
       requestBody: { required: true, content: body("NewPet", NEW_REX) },
       responses: {
@@ -90,7 +90,7 @@ export const petPaths = {
       operationId: "getPet",
       tags: [petTag.name],
       summary: `Get an animal (until ${REMOVAL})`,
-      description: `Deprecated, and removed on ${REMOVAL}: from then on it answers 410. Use \`GET /pets\` with the \`status\` filter or with \`after\` instead.`,
+      description: `Deprecated. It will be removed on ${REMOVAL} and return 410 from then on. Use \`GET /pets\` with the \`status\` filter or with \`after\` instead.`,
       deprecated: true,
       parameters: [
         {
@@ -104,7 +104,7 @@ export const petPaths = {
       ],
       headers: {
         Deprecation: constant("When the operation was deprecated (RFC 9745).", DEPRECATION_HEADERS.Deprecation),
-        Sunset: constant("When the operation is removed (RFC 8594).", DEPRECATION_HEADERS.Sunset),
+        Sunset: constant("When the operation will be removed (RFC 8594).", DEPRECATION_HEADERS.Sunset),
         Link: constant("The replacement, and this documentation.", DEPRECATION_HEADERS.Link),
       },
       responses: {

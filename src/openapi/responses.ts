@@ -18,7 +18,7 @@ export const errorComponents = {
       message: z.string(),
       status: z.int().check(z.minimum(400), z.maximum(599)),
     }),
-    "Why a request was rejected.",
+    "Why a request failed.",
     {
       code: "Machine-readable error code.",
       message: "Human-readable description: one line that names every problem.",
@@ -32,10 +32,10 @@ export const header = (description: string, schema: JsonSchema, required = true)
 /** A header that always has the same value. */
 export const constant = (description: string, value: string) => header(description, { type: "string", const: value });
 
-/** The response header with the bookmark; not `required` if the response may come without a query. */
+/** The response header with the bookmark; not `required` if the operation may respond without a query. */
 export const bookmark = ({ required } = { required: true }): Headers => ({
   [BOOKMARK_HEADER]: header(
-    "The state of the store that this response saw. Send it with the next request to see at least that state.",
+    "Identifies the state of the store that this response reflects. Send it with the next request to read a state at least as recent.",
     { type: "string" },
     required,
   ),

@@ -1,5 +1,4 @@
-// From the schemas that validate to the JSON Schemas of the description. What a schema does not say, a description for the
-// reader, is added here.
+// Converts the schemas that validate requests to the JSON Schemas of the description, and adds the texts for readers.
 
 import * as z from "zod/mini";
 import { IDEMPOTENCY_HEADER, IdempotencyKey } from "../http/idempotency.ts";
@@ -39,7 +38,7 @@ export function queryParameters<Shape extends z.core.$ZodShape>(
   components: Record<string, Component>,
   descriptions: Record<keyof Shape, string>,
 ): object[] {
-  // What the service reads: an integer, not the list of texts that a parameter may be in a URL.
+  // The parsed value: an integer, not the list of strings that a query has for each parameter.
   const { query: schema } = jsonSchemas({ ...schemasOf(components), query }, "output");
   return Object.entries(propertiesOf(schema)).map(([name, schema]) => {
     const description = new Map(Object.entries(descriptions)).get(name);
@@ -51,13 +50,13 @@ export function queryParameters<Shape extends z.core.$ZodShape>(
 export const idempotencyParameter = (what: string) => ({
   name: IDEMPOTENCY_HEADER,
   in: "header",
-  description: `Makes the request safe to send again. Each key adds one ${what}: the same ${what} again gets the same 201, body and \`Location\`; a different ${what} gets 422. Keys do not expire. Use a new UUID for each ${what}. A key that contains a comma must be in quotes, which are not part of the key.`,
+  description: `Makes the request safe to send again. Each key adds one ${what}: sending the same ${what} again returns the same 201, body and \`Location\`; a different ${what} is rejected with 422. Keys do not expire. Use a new UUID for each ${what}. A key that contains a comma must be in quotes, which are not part of the key.`,
   schema: jsonSchemas({ IdempotencyKey }, "input")["IdempotencyKey"],
 });
 
 const schemasOf = (components: Record<string, Component>) => mapValues(components, ({ schema }) => schema);
 
-/** The JSON Schemas of what the schemas accept ("input") or of what they make of it ("output"). */
+/** The JSON Schemas of what the schemas accept ("input") or return ("output"). */
 function jsonSchemas(named: Record<string, z.ZodMiniType>, io: "input" | "output"): Record<string, JsonSchema> {
   const registry = z.registry<{ id: string }>();
   for (const [id, schema] of Object.entries(named)) registry.add(schema, { id });

@@ -1,5 +1,5 @@
-// The deprecation of getPet: headers announce it until its last day (RFC 9745, RFC 8594), and then the operation is removed.
-// The clock decides, so keeping the promise needs no deployment.
+// The deprecation of getPet: headers announce the day of its removal (RFC 9745, RFC 8594), and from that day on it returns 410.
+// The clock decides, so the removal does not need a deployment.
 
 import { ApiError, renderError } from "../http/errors.ts";
 import { withHeaders } from "../http/responses.ts";

@@ -21,7 +21,7 @@ const SELECT_PAGE = `SELECT ${jsonOf(PET_COLUMNS)} AS json FROM pets WHERE id >=
 // A separate statement: `(?3 IS NULL OR status = ?3)` would keep SQLite from using the index.
 const SELECT_PAGE_BY_STATUS = `SELECT ${jsonOf(PET_COLUMNS)} AS json FROM pets WHERE status = ?3 AND id >= ?1 ORDER BY id LIMIT ?2 + 1`;
 
-/** Stores a pet, at most one for each idempotency key; only with a key is it safe to retry. */
+/** Stores a pet, at most one for each idempotency key. Retries only with a key, because only then is it safe. */
 export async function insertPet(
   db: D1DatabaseSession,
   pet: NewPet,

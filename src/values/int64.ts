@@ -10,7 +10,7 @@ const beCanonical = must("an integer in decimal digits, without leading zeros, a
 
 export const Int64 = z.int64(beInt64);
 
-/** An int64 in its canonical decimal form, as it is written in a URL: no sign but -, no leading zeros. */
+/** An int64 in its canonical decimal form, as in a URL: without a plus sign, leading zeros or -0. */
 export const Int64Text = z.pipe(
   z.pipe(
     z.string().check(

@@ -33,7 +33,7 @@ function outermostNumbers(text: string, named: string[]): Map<string, string> {
     if (!string) depth += levelsOf(token);
     else if (depth === 1 && number) {
       const name = string.includes("\\") ? JSON.parse(string) : string.slice(1, -1);
-      // Not looked up in a Map or an object: a caller could choose names that collide there, and make it ten times slower.
+      // Not looked up in a Map or an object: a caller could send names that collide there and make this ten times slower.
       if (named.includes(name)) sources.set(name, number);
     }
   }

@@ -1,4 +1,4 @@
-// The wording of validation errors. Each schema says what its value must be; what is said here holds for all of them.
+// The wording of validation errors: what all schemas share. Each schema adds what its value must be.
 
 import type * as z from "zod/mini";
 
@@ -20,7 +20,7 @@ export const noOther = (what: string, known: object) => ({
   },
 });
 
-/** A name as it was sent; as JSON if it is empty or has other than visible ASCII characters. */
+/** A name as sent, or as JSON if it is empty or has any characters that are not visible ASCII. */
 function quoted(name: string): string {
   const shown = name.length > MAX_LENGTH ? `${name.slice(0, MAX_LENGTH)}...` : name;
   return /^[!-~]+$/.test(shown) ? shown : JSON.stringify(shown);

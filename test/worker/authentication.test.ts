@@ -12,7 +12,7 @@ const MISSING = {
 };
 const INVALID = { code: "unauthorized", message: "The API key is not valid.", status: 401 };
 
-// Every operation, and requests that are not one: without a key, nobody can tell them apart.
+// Every operation, and requests that match no operation: without a key, they all get the same response.
 const REQUESTS: [what: string, path: string, options: RequestOptions][] = [
   ...operations.map((operation): [string, string, RequestOptions] => [operation.operationId, ...requestTo(operation)]),
   ["HEAD", "/v1/pets", { method: "HEAD" }],
@@ -66,7 +66,7 @@ it.each(["Bearer first-key", "Bearer second-key", "bearer first-key", "BEARER fi
   },
 );
 
-it.each(["a", "a,b", " a , b ", "b,,a,"])("accepts a key of the secret %j", async (API_KEY) => {
+it.each(["a", "a,b", " a , b ", "b,,a,"])("accepts a key in the secret %j", async (API_KEY) => {
   vi.spyOn(console, "error").mockReturnValue();
   expect((await call("/v1/pets", { authorization: "Bearer a", bindings: { API_KEY } })).status).toBe(200);
 });
@@ -104,7 +104,7 @@ it.each([
   expectError(answer, INVALID);
 });
 
-// The runtime hands over characters beyond ASCII, and warns of them if a Request is made with them.
+// The runtime passes on non-ASCII characters, but warns about them in the Request constructor.
 it.each([
   "\u00a0",
   "first-key\u2028",
@@ -138,7 +138,7 @@ it("ignores a key in the query and in the body", async () => {
 });
 
 it.each(["first-key", "second-key", "f", "x".repeat(10_000)])(
-  "compares %s with every key, in constant time and in buffers of one length",
+  "compares %s with every key, in constant time and in buffers of the same length",
   async (key) => {
     const compare = vi.spyOn(crypto.subtle, "timingSafeEqual");
     await call("/v1/pets", { authorization: `Bearer ${key}` });
@@ -151,7 +151,7 @@ it.each(["first-key", "second-key", "f", "x".repeat(10_000)])(
 
 const LONGEST = "x".repeat(512);
 
-it("accepts a key of 512 characters, and no longer or shorter one", async () => {
+it("accepts a key of 512 characters, but not a longer or shorter one", async () => {
   const bindings = { API_KEY: LONGEST };
   expect((await call("/v1/pets", { authorization: `Bearer ${LONGEST}`, bindings })).status).toBe(200);
   expectError(await call("/v1/pets", { authorization: `Bearer ${LONGEST}x`, bindings }), INVALID);
@@ -159,16 +159,16 @@ it("accepts a key of 512 characters, and no longer or shorter one", async () => 
 });
 
 it.each([
-  ["a,b c", "2 is not a valid key and is"],
-  ["a b,a,,c=d", "1, 3, 4 are not valid keys and are"],
-  [`a,${LONGEST}x`, "2 is not a valid key and is"],
+  ["a,b c", "entry 2 is not a valid key and is"],
+  ["a b,a,,c=d", "entries 1, 3, 4 are not valid keys and are"],
+  [`a,${LONGEST}x`, "entry 2 is not a valid key and is"],
 ])("logs the position of each invalid entry in a secret, once and without its text: %s", async (API_KEY, places) => {
   const log = vi.spyOn(console, "error").mockReturnValue();
   for (let i = 0; i < 2; i++) await call("/v1/pets", { authorization: "Bearer a", bindings: { API_KEY } });
   expect(log.mock.calls.map(([line]) => JSON.parse(line))).toEqual([
     {
       failure: "configuration",
-      cause: `Secret API_KEY: entry ${places} ignored.`,
+      cause: `Secret API_KEY: ${places} ignored.`,
       method: "GET",
       path: "/v1/pets",
       ray: null,

@@ -54,7 +54,7 @@ const PERFORMED = [
   (options: RequestOptions) => createPet({ name: "Rex", categoryId: 1 }, { ...options, headers: WITH_KEY }),
 ];
 
-/** Performs every operation on a database that fails or answers as `DB` does; each must log one line. */
+/** Performs every operation on `DB`, which fails or returns nonsense; each must log one line. */
 async function performAll(DB: D1Database | undefined, expectAnswer: (answer: Answer) => void): Promise<void> {
   for (const perform of PERFORMED) {
     log.mockClear();
@@ -170,10 +170,10 @@ describe("any other failure", () => {
   });
 });
 
-describe("an answer of D1 without what the statement selects", () => {
+describe("a result of D1 without what the statement selects", () => {
   const REX = '{"id":1,"name":"Rex","categoryId":1,"status":"sold"}';
 
-  /** A database that answers every statement with these results. */
+  /** A database that returns these results for every statement. */
   const answering = (results: unknown) =>
     intercepted(env.DB, async <T>() => ({ success: true, meta: {}, results }) as T);
 
@@ -182,7 +182,10 @@ describe("an answer of D1 without what the statement selects", () => {
     async (results) => {
       await performAll(answering(results), (answer) => {
         expectError(answer, INTERNAL);
-        expectLogged("internal_error", "D1 returned no list of rows|without its JSON|did not return the stored row");
+        expectLogged(
+          "internal_error",
+          "D1 did not return a list of rows|without its JSON|did not return the stored row",
+        );
       });
     },
   );
@@ -208,7 +211,7 @@ it("logs no query", async () => {
   expect(JSON.parse(String(log.mock.calls[0]?.[0]))).toMatchObject({ method: "GET", path: "/v1/pets" });
 });
 
-it("answers 503 only to a failure that D1 threw", async () => {
+it("responds 503 only to a failure that D1 threw", async () => {
   const DB = new Proxy(env.DB, {
     get() {
       throw new Error("Network connection lost.");
@@ -230,7 +233,7 @@ it("leaves nothing half-written, and the next request succeeds", async () => {
 describe("an incomplete body", () => {
   const BROKEN = badRequest("The body is incomplete or malformed.");
 
-  /** A body that fails after a part that could already be an animal. */
+  /** A body that fails after a part that is already a complete animal. */
   const broken = (failure: unknown, type?: "bytes") =>
     new ReadableStream({
       ...(type && { type }),

@@ -31,7 +31,7 @@ describe("an unknown path", () => {
   });
 });
 
-// The methods that an operation may have, and some that no operation has.
+// The methods that an operation may have, and some others.
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "PROPFIND", "PURGE"];
 
 const allowOf = (methods: string[]) =>
@@ -57,20 +57,20 @@ describe("an unknown method", () => {
   });
 });
 
-/** Sends a URL that HTTP can deliver but that a Request cannot be made with. */
+/** Sends a URL that HTTP can deliver but the Request constructor rejects. */
 function fetchRaw(url: string): Promise<Response> {
   const request = new Request(`${ORIGIN}/v1/pets`, { headers: { Authorization: "Bearer first-key" } });
   const raw = new Proxy(request, { get: (target, name) => (name === "url" ? url : Reflect.get(target, name)) });
   return service.fetch(raw, env);
 }
 
-describe("a Host header that is not a host", () => {
+describe("a Host header that is not a valid host", () => {
   it("is 400 with an Error body, and not logged", async () => {
     const log = vi.spyOn(console, "error");
     const response = await fetchRaw("http://a:99999/v1/pets");
     expect(response.status).toBe(400);
     expect(response.headers.get("Content-Type")).toBe("application/json");
-    expect(await response.json()).toEqual(badRequest("The Host header must be a host, with or without a port."));
+    expect(await response.json()).toEqual(badRequest("The Host header must be a valid host, with or without a port."));
     expect(log).not.toHaveBeenCalled();
   });
 });
@@ -141,7 +141,7 @@ describe("OPTIONS", () => {
   );
 });
 
-it("a response has no Worker-Version if the version binding is missing", async () => {
+it("omits Worker-Version if the version binding is missing", async () => {
   const request = new Request(`${ORIGIN}/v1/pets`, { headers: { Authorization: "Bearer first-key" } });
   const response = await service.fetch(request, { ...env, VERSION: undefined } as unknown as Env);
   expect(response.status).toBe(200);

@@ -46,7 +46,7 @@ function expectCommonHeaders({ status, headers }: Answer): void {
   expect(headers.get("Content-Type")).toBe(status === 204 ? null : "application/json");
 }
 
-/** createPet with `body`: text, bytes and streams are sent as they are, anything else as JSON. */
+/** createPet with `body`: text, bytes and streams are sent unchanged, anything else as JSON. */
 export function createPet(body: unknown, { headers, ...options }: RequestOptions = {}): Promise<Answer> {
   const raw = typeof body === "string" || body instanceof Uint8Array || body instanceof ReadableStream;
   return call("/v1/pets", {
@@ -57,7 +57,7 @@ export function createPet(body: unknown, { headers, ...options }: RequestOptions
   });
 }
 
-/** Every described operation, by its name. Its request has the id 1 and the example of a body. */
+/** Every described operation, by its name. Its request uses the id 1 and the example body. */
 export const OPERATIONS = Object.fromEntries(
   operations.map((operation) => [
     operation.operationId,
@@ -91,7 +91,7 @@ export const UNAVAILABLE = unavailable("The store is temporarily unavailable; tr
 
 /** After a POST without an Idempotency-Key. */
 export const UNAVAILABLE_OR_STORED = unavailable(
-  "The store is temporarily unavailable, and what you sent may have been added: look for it before you try again. With an Idempotency-Key, a retry is always safe.",
+  "The store is temporarily unavailable, and what you sent may have been added: look for it before you try again. To make retries safe, send an Idempotency-Key with the first request.",
 );
 
 /** Asserts the status and the whole body of a success. Compares text, because a parsed int64 is rounded. */
@@ -100,7 +100,7 @@ export function expectBody({ status, text }: Answer, expected: number, body: str
   expect(status).toBe(expected);
 }
 
-/** Inserts a row directly into the database; int64 in decimal digits. */
+/** Inserts a row directly into the database. An int64 is given in decimal digits. */
 export async function insertPet(
   id: string,
   { name = "Rex", categoryId = "1", status = "available" } = {},
