@@ -6,13 +6,13 @@ import { defineConfig } from "vitest/config";
 const API_KEY = "first-key,second-key";
 
 const worker = cloudflareTest(async () => {
-  // Wrangler looks here for the secret when it reads wrangler.toml, and logs that it found it.
+  // Wrangler looks for the secret here when it reads wrangler.toml, and would log that it found it.
   Object.assign(process.env, { API_KEY, WRANGLER_LOG: "warn" });
   const MIGRATIONS = await readD1Migrations("migrations");
   return { wrangler: { configPath: "wrangler.toml" }, miniflare: { bindings: { API_KEY, MIGRATIONS } } };
 });
 
-// Loads its files without their source maps, which name sources that the package does not contain: Vite warns about those.
+// Loads its files without their source maps: these refer to sources that the package does not contain, and Vite warns about it.
 const ittyRouter: Plugin = {
   name: "itty-router-without-source-maps",
   load: { filter: { id: /\/node_modules\/itty-router\// }, handler: (id) => readFile(id, "utf8") },
@@ -20,7 +20,7 @@ const ittyRouter: Plugin = {
 
 export default defineConfig({
   test: {
-    // Vitest would use one on two processors, but these tests often wait for other processes.
+    // With two processors Vitest would use only one worker, but these tests often wait for other processes.
     maxWorkers: 2,
     projects: [
       {

@@ -1,4 +1,4 @@
--- The checks repeat the rules of NewPet, so that no other writer can store what the service would reject.
+-- The checks repeat the rules of NewPet, so that other programs cannot store what the service would reject.
 CREATE TABLE pets (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL CHECK (
@@ -12,5 +12,5 @@ CREATE TABLE pets (
   status TEXT NOT NULL CHECK (status IN ('available', 'pending', 'sold'))
 ) STRICT;
 
--- Ends in the rowid, which is the id: a filtered page is one range of it.
+-- Each entry ends with the rowid, which is the id, so a filtered page is one range of this index.
 CREATE INDEX pets_by_status ON pets (status);

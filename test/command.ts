@@ -1,4 +1,4 @@
-// The commands that tests and measurements run. Everything that a command started ends with it, and nothing outlives this
+// Runs the commands of tests and measurements. Everything that a command started ends with it, and at the latest with this
 // process.
 
 import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";

@@ -90,7 +90,7 @@ function responseTo(method: string, path: string, status: number): DescribedResp
 const matches = (template: string, pathname: string) =>
   RegExp(`^/v1${template.replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(pathname);
 
-/** The response at a path that is not described: no key, an unknown path, or a missing secret. */
+/** The responses to a path that is not described: no key, an unknown path, or a missing secret. */
 function responseElsewhere(status: number): DescribedResponse | undefined {
   const response = operations.find(({ responses }) => responses[status])?.responses[status];
   if (![401, 404, 500].includes(status) || !response) return undefined;

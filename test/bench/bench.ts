@@ -24,7 +24,7 @@ for (const [name, part] of Object.entries(PARTS)) {
   if (named.length > 0 ? named.includes(name) : part !== load) await part();
 }
 
-/** The size of the script as it is deployed, which a Worker loads before its first request. */
+/** The size of the deployed script, which a Worker loads before its first request. */
 async function size(): Promise<void> {
   using copy = project();
   await run("wrangler", ["deploy", "--dry-run", "--env", "production", "--outdir", "built"], copy.folder);

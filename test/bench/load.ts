@@ -1,5 +1,5 @@
-// Creates and lists in turn over many connections, and then checks that each animal is stored once, as its caller was told.
-// The number of requests is fixed, and each must be answered in time.
+// Creates and lists in turn over many connections, and then checks that each animal is stored once, exactly as in its response.
+// The number of requests is fixed, and each response must arrive in time.
 
 import { listAll } from "../http/send.ts";
 import { call, start } from "./runtime.ts";

@@ -1,4 +1,4 @@
-// The runtime of `npm run dev`, in a fresh copy of the project, so that nothing of the developer's own local state is used or
+// The runtime of `npm run dev`, in a fresh copy of the project, so that the developer's own local state is neither used nor
 // changed.
 
 import { copyProject, KEY, removeProject, startDev } from "../http/dev-server.ts";

@@ -1,4 +1,4 @@
-// The service as a newcomer meets it: in a fresh clone, with the README's own commands.
+// The service as a newcomer first runs it: in a fresh clone, with the README's own commands.
 
 import { execFileSync } from "node:child_process";
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -24,7 +24,7 @@ afterAll(async () => {
 });
 
 describe("npm run dev", () => {
-  it("answers the README's first curl with what the README says", () => {
+  it("responds to the README's first curl as the README says", () => {
     const readme = readFileSync("README.md", "utf8");
     const line = readme.match(/^curl .*$/m)?.[0].replace("http://localhost:8787", server.origin) ?? "";
     const [command = "", ...args] = Array.from(
@@ -35,7 +35,7 @@ describe("npm run dev", () => {
     expect(answer).toBe(readme.match(/```json\n(.*)\n/)?.[1]);
   });
 
-  it("keeps animals, and a key of your own, even if it was killed, and rebuilds without a warning", async () => {
+  it("keeps animals and a changed key even if it is killed, and rebuilds without a warning", async () => {
     const created = await create();
     await server.stop("SIGKILL");
     writeFileSync(join(server.folder, ".dev.vars"), "API_KEY=local-key,mine\n");
@@ -48,7 +48,7 @@ describe("npm run dev", () => {
     expect(server.output()).not.toContain("WARNING");
   });
 
-  it("starts with an empty store after the store was removed as its output says", async () => {
+  it("starts with an empty store after the store is removed as the output says", async () => {
     const [, store = ""] = server.output().match(/stop the service and remove (\S+)\./) ?? [];
     await server.stop();
     rmSync(join(server.folder, store), { recursive: true });
@@ -65,7 +65,7 @@ describe("npm run dev", () => {
     try {
       const message = await run("npm", ["run", "dev"], server.folder).catch(String);
       expect(message).toMatch(/Address already in use.*--port/s);
-      // Windows lacks `ps`, which finds it.
+      // Without `ps`, as on Windows, the other service is not found.
       if (process.platform !== "win32") {
         expect(message).toMatch(
           /WARNING: another service \(process \d+\) is running in this folder\..*stop one of them/s,

@@ -1,4 +1,4 @@
-// Every animal that the service acknowledged is still there after it was killed.
+// Every animal that the service acknowledged is still there after the service is killed.
 
 import { expect, it } from "vitest";
 import { copyProject, KEY, removeProject, startDev } from "./dev-server.ts";
@@ -7,7 +7,7 @@ import { listAll, send } from "./send.ts";
 const CREATES = 400;
 const CALLERS = 16;
 
-it(`keeps every animal once that it acknowledged before it was killed during ${CREATES} creates`, async () => {
+it(`has every acknowledged animal exactly once after it is killed during ${CREATES} creates`, async () => {
   const folder = copyProject();
   try {
     const first = await startDev(folder);

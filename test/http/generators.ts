@@ -1,5 +1,5 @@
-// Generates values that a schema of the description allows, and values that it forbids. Two errors name what is missing
-// here: a schema without a generator, and a condition that hardly any generated value meets.
+// Generates values that a schema of the description allows, and values that it forbids. An error says what to add here if a
+// schema has no generator, or if hardly any generated value meets a condition.
 
 import { type Schema as AnySchema, Validator } from "@cfworker/json-schema";
 import fc, { type Arbitrary } from "fast-check";
@@ -29,12 +29,12 @@ export function only<T>(values: Arbitrary<T>, what: string, condition: (value: T
   let missed = 0;
   return values.filter((value) => {
     missed = condition(value) ? 0 : missed + 1;
-    if (missed > TRIES) throw new Error(`None of ${TRIES} generated values is ${what}.`);
+    if (missed > TRIES) throw new Error(`None of ${TRIES} generated values was ${what}.`);
     return missed === 0;
   });
 }
 
-// JSON texts of each type. Arrays and objects are empty, because brokenObject generates members that are not valid.
+// JSON texts of each type. Arrays and objects are empty; brokenObject generates invalid members.
 const OF_TYPE: Record<string, string[]> = {
   null: ["null"],
   boolean: ["true", "false"],

@@ -1,5 +1,5 @@
-// One service for all tests over HTTP that do not stop or change it. Every test creates the animals it needs, and none
-// relies on others being absent, so the files can run in parallel.
+// One service for all tests over HTTP that do not stop or change it. Every test creates the animals it needs, and does not
+// rely on the absence of others, so the files can run in parallel.
 
 import type { TestProject } from "vitest/node";
 import { copyProject, removeProject, startDev } from "./dev-server.ts";

@@ -1,4 +1,4 @@
-// Runs every example of the guide unchanged: a reader's first calls work, in each language.
+// Runs every example of the guide unchanged, so a reader's first calls work in each language.
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -65,7 +65,7 @@ let unreliableOrigin = "";
 beforeAll(async () => {
   await new Promise<void>((done) => unreliable.listen(0, "localhost", done));
   unreliableOrigin = `http://localhost:${(unreliable.address() as AddressInfo).port}`;
-  // So many that a list of them has a second page. Only the last one is sure to have the greatest id.
+  // Enough animals for a second page. Only the last one is certain to have the greatest id.
   const add = (name: string) => {
     const headers = { ...KEY, "Content-Type": "application/json" };
     return send(`${ORIGIN}/v1/pets`, { method: "POST", headers, body: JSON.stringify({ name, categoryId: 7 }) });

@@ -1,5 +1,5 @@
-// The API reference in a real browser: what it loads, whether everyone can use it, and its request client. Each view is one
-// visit through the whole page, because opening it takes longer than most of what is tested there.
+// The API reference in a real browser: what it loads, its accessibility, and its request client. Each view opens the page only
+// once, because opening it takes longer than most of the tests.
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -11,7 +11,7 @@ import { type DescribedOperation, operations } from "../conformance.ts";
 import { findChromium } from "./chromium.ts";
 
 const ORIGIN = inject("origin");
-/** The same service under a name that is not local. */
+/** The same service at a host that is not local. */
 const ELSEWHERE = ORIGIN.replace("localhost", "store.example");
 const HEIGHT = 900; // pixels
 const PATIENCE = 20_000; // milliseconds that the browser may take for one step
@@ -28,7 +28,7 @@ const RESPONSE = `${CLIENT} section[aria-label=Response]`;
 const CHROMIUM = findChromium(process.env["CHROMIUM"]);
 const SKIPPED = CHROMIUM ? "" : " (SKIPPED: Chromium was not found; install it, or set CHROMIUM to its path)";
 
-it("rejects a CHROMIUM that does not exist", () => {
+it("rejects a path in CHROMIUM that does not exist", () => {
   expect(() => findChromium("/nowhere/chromium")).toThrow("CHROMIUM is /nowhere/chromium");
 });
 
@@ -109,7 +109,7 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
 
   /** Asserts WCAG 2.1 AA for what the selector finds, and that nothing is wider than the window. */
   async function expectAccessible(page: Page, selector = "html"): Promise<void> {
-    // While an element fades in, its colors are not its own.
+    // While an element fades in, its colors are not final.
     await page.evaluate("Promise.allSettled(document.getAnimations().map(({ finished }) => finished))");
     const violations = await page.evaluate(`axe
       .run(${JSON.stringify(selector)}, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] })
@@ -268,7 +268,7 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     });
   });
 
-  it("shows its own address, does not fill in a key, and shows the error, if it is not local", async () => {
+  it("at an address that is not local, shows that address and the error, and does not fill in a key", async () => {
     const { page } = await open(VIEWS[0], ELSEWHERE);
     const settings = page.locator("pre", { hasText: "export" });
     expect((await settings.innerText()).trim()).toBe(

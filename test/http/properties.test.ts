@@ -75,7 +75,7 @@ function request(method: string, path: string, { headers, body }: Request = {}):
   return send(`${inject("origin")}/v1${path}`, options);
 }
 
-/** Calls the operation. What `parts` leaves out has a valid value. */
+/** Calls the operation. Parts of the request that `parts` omits have valid values. */
 function call({ method, path, body }: Described, parts: Request = {}, search = new URLSearchParams(parts.query)) {
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(parts.path?.[name] ?? "1"));
   const example = body && printJson(body.example);
@@ -96,7 +96,7 @@ const someOf = (parameters: Parameter[]) => fc.subarray(parameters).chain(values
 
 const messageOf = ({ text }: Answer): string => JSON.parse(text).message;
 
-/** The statuses of valid requests. A path with a parameter may not exist. */
+/** The statuses of valid requests. A path with a parameter can be a 404. */
 const accepted = ({ path, responses }: Described) =>
   Object.keys(responses)
     .filter((status) => status.startsWith("2") || (status === "404" && path.includes("{")))
@@ -184,7 +184,7 @@ it.each(withBody)("$operationId rejects a body in which a property is missing or
   });
 });
 
-it.each(withBody)("$operationId rejects every other JSON, and text that is not JSON", (operation) => {
+it.each(withBody)("$operationId rejects JSON that is not an object, and text that is not JSON", (operation) => {
   const other = only(fc.json(), "not an object", (json) => !json.startsWith("{"));
   return always(200, fc.oneof(other, text), async (body) => {
     expect((await call(operation, { body })).status).toBe(400);
@@ -200,7 +200,7 @@ it.each(withBody)("$operationId rejects every other media type", (operation) => 
   });
 });
 
-it.each(withPathParameters)("$operationId finds nothing if the identifier is not valid", (operation) => {
+it.each(withPathParameters)("$operationId returns 404 if the identifier is not valid", (operation) => {
   const wrong = operation.pathParameters.map(({ name, schema }) =>
     fc.tuple(fc.constant(name), invalidText(schema, name)),
   );
@@ -210,7 +210,7 @@ it.each(withPathParameters)("$operationId finds nothing if the identifier is not
   });
 });
 
-// The methods that the runtime knows. It rejects all others itself.
+// The methods that the runtime supports. It rejects all others itself.
 const METHODS = "GET HEAD POST PUT PATCH DELETE TRACE COPY LOCK MKCOL MOVE PROPFIND PURGE".split(" ");
 
 it.each(Object.entries(paths))("%s responds to every other method with 405 and Allow", (path, item) => {

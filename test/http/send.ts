@@ -1,5 +1,5 @@
-// Sends requests with node:http, because fetch rejects some methods and headers that a caller can send. Every response
-// under /v1 is checked against the description.
+// Sends requests with node:http, because fetch rejects some methods and headers that callers can send. Every response under
+// /v1 is checked against the description.
 
 import { type IncomingMessage, request } from "node:http";
 import { type Answer, expectDescribed, nextPage } from "../conformance.ts";

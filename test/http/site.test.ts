@@ -11,7 +11,7 @@ import { send } from "./send.ts";
 const ORIGIN = inject("origin");
 
 describe("the site", () => {
-  it("serves the description to any origin, exactly, with the guide as its introduction", async () => {
+  it("serves the exact description to any origin, with the guide as its introduction", async () => {
     const { status, headers, text } = await send(`${ORIGIN}/openapi.json`);
     expect(status).toBe(200);
     expect(headers.get("Content-Type")).toBe("application/json");

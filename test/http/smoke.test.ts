@@ -19,7 +19,7 @@ async function run(command: string[], API_KEY: string) {
   return { status, output: output + errors };
 }
 
-it("passes against the service, and adds one animal, ever", async () => {
+it("passes against the service, and never adds more than one animal", async () => {
   const { status, output } = await run(["npm", "run", "smoke", "--", `${base}/`], "other-key,local-key");
   expect(output).toContain("ok: rejects requests that are not valid");
   expect(output).not.toContain("local-key");

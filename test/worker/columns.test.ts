@@ -29,7 +29,7 @@ it("prints an optional property last, and leaves it out if it is absent", async 
   expect(await insert({ label: "b" })).toEqual({ json: '{"id":2,"label":"b"}', same: 1 });
 });
 
-it("compares an optional property under a key, also if it is absent", async () => {
+it("compares an optional property under a key, even if it is absent", async () => {
   await insert({ label: "a" }, "absent");
   await insert({ label: "a", size: 1n }, "present");
   expect(await insert({ label: "a" }, "absent")).toMatchObject({ same: 1 });

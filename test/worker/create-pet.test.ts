@@ -114,7 +114,7 @@ describe("createPet, categoryId", () => {
   });
 });
 
-describe("createPet, categoryId of many digits", () => {
+describe("createPet, a categoryId of many digits", () => {
   it.each([
     ["zeros before an exponent", `1${"0".repeat(60_000)}e-60000`],
     ["zeros after a point", `0.${"0".repeat(60_000)}1e60001`],
@@ -180,7 +180,7 @@ describe("createPet, name", () => {
     ["quotes and backslashes", `"'\\\`;--`],
     ["control characters", "\u0001\b\f\n\r\t\u001f\u007f\u0085"],
     ["surrounding white space", " \tRex\n "],
-    ["no normalisation", "e\u0301 \u00e9 \u212b \uff21"],
+    ["unnormalized text", "e\u0301 \u00e9 \u212b \uff21"],
     ["U+200B, which is not white space", "\u200b"],
     ["non-characters", "\ufffe\uffff\u{10ffff}"],
     ["U+FFFD", "\ufffd"],

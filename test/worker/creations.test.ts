@@ -1,6 +1,6 @@
-// What holds for every operation that adds something: it takes an Idempotency-Key and retries under it, keeps every property,
-// and compares every property under a key. What it adds is listed at the same path. The description's examples differ in
-// every property.
+// Common rules for every operation that adds something: it accepts an Idempotency-Key and retries with it, stores every
+// property, and compares every property under a key. A list at the same path returns what it added. The description's examples
+// differ in every property.
 
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
@@ -40,7 +40,7 @@ describe.each(creations)("$operationId", ({ path, add, examples, ...creation }) 
     for (const name of Object.keys(first)) expect(second[name]).not.toEqual(first[name]);
   });
 
-  it.each(examples)("keeps every property of %j", async (resource) => {
+  it.each(examples)("stores every property of %j", async (resource) => {
     const { status, headers, text } = await add(resource, "key");
     expect(status).toBe(201);
     expect(JSON.parse(text)).toEqual({ id: 1, ...resource });
@@ -49,7 +49,7 @@ describe.each(creations)("$operationId", ({ path, add, examples, ...creation }) 
     expect(await add(resource, "key")).toMatchObject({ status: 201, text });
   });
 
-  it("is retried under its key when D1 fails transiently", async () => {
+  it("is retried with its key when D1 fails transiently", async () => {
     vi.spyOn(scheduler, "wait").mockResolvedValue();
     let tries = 0;
     const DB = intercepted(env.DB, async (_, execute) => {
@@ -61,7 +61,7 @@ describe.each(creations)("$operationId", ({ path, add, examples, ...creation }) 
     expect(JSON.parse((await call(`/v1${path}`)).text)).toEqual([{ id: 1, ...first }]);
   });
 
-  it.each(Object.keys(first))("answers 422 to a different %s under the same key", async (name) => {
+  it.each(Object.keys(first))("responds 422 to a different %s under the same key", async (name) => {
     await add(first, "key");
     expect((await add({ ...first, [name]: second[name] }, "key")).status).toBe(422);
   });

@@ -1,4 +1,4 @@
-// Rules for what `npm ci` installs, which package.json cannot state. docs/CONTRIBUTING.md,
+// Rules for what `npm ci` installs that package.json cannot express. docs/CONTRIBUTING.md,
 // "Dependencies", explains them.
 
 import { expect, it } from "vitest";
@@ -16,7 +16,7 @@ interface Package {
 const packages: Record<string, Package> = lock.packages;
 const SCALAR = "@scalar/api-reference";
 
-/** The path of the package that `name` means inside the package at `path`: the nearest one, as Node resolves it. */
+/** The path of the package that `name` refers to in the package at `path`: the nearest one, as Node resolves it. */
 function resolve(name: string, path: string): string | undefined {
   const nested = `${path}${path && "/"}node_modules/${name}`;
   if (packages[nested]) return nested;

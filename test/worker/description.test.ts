@@ -1,4 +1,4 @@
-// The description matches the service: its operations are the routes, and its headers are those that browsers may send and
+// The description matches the service: its operations are the routes, and its headers are those that browsers can send and
 // read.
 
 import type { Schema } from "@cfworker/json-schema";
@@ -35,7 +35,7 @@ describe("the description", () => {
     }
   });
 
-  it.each(operations)("has examples with every property for $operationId", ({ requestBody, responses }) => {
+  it.each(operations)("has examples of $operationId with every property", ({ requestBody, responses }) => {
     const bodies = [requestBody, ...Object.values(responses)].flatMap((body) => bodyOf(body));
     for (const { schema, example } of bodies) {
       for (const value of [example].flat()) {

@@ -1,5 +1,5 @@
-// What README.md, docs/ and the tests must say about every operation, property, resource and table, so that no change forgets
-// one of them.
+// What README.md, docs/ and the tests must contain for every operation, property, resource and table, so that a change cannot
+// forget one of them.
 
 import type { Schema } from "@cfworker/json-schema";
 import { describe, expect, it } from "vitest";
@@ -20,7 +20,7 @@ const tests: Record<string, string> = import.meta.glob("./*.test.ts", {
   eager: true,
 });
 
-/** The line or list item that starts with `start`, with the lines that it wraps into. */
+/** The line or list item that starts with `start`, including the lines that it wraps onto. */
 const itemOf = (start: string): string =>
   readme
     .split(/\n(?=[-|#]|\n)/)
@@ -83,10 +83,10 @@ describe("test/worker/", () => {
   const fileOf = (operationId: string) =>
     `./${operationId.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}.test.ts`;
 
-  // Asserted for every operation, or for every creation.
+  // Tested for every operation, or for every creation.
   const ASSERTED_ELSEWHERE = ["401", "405", "422", "500", "503"];
 
-  it.each(operations)("has a file for $operationId, with every status and property of its own", (operation) => {
+  it.each(operations)("has a file for $operationId, with all its own statuses and properties", (operation) => {
     const test = tests[fileOf(operation.operationId)] ?? "";
     const statuses = Object.keys(operation.responses).filter((status) => !ASSERTED_ELSEWHERE.includes(status));
     expect(statuses.filter((status) => !RegExp(`\\b${status}\\b`).test(test))).toEqual([]);

@@ -1,4 +1,4 @@
-// The service sends the example of every described error, word for word.
+// The service sends every described error exactly as in its example.
 
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
@@ -13,7 +13,7 @@ const REX = { name: "Rex", categoryId: 1 };
 /** The errors of every operation. */
 function shared({ operationId, path, responses }: DescribedOperation): Errors {
   const perform = (options: RequestOptions) => OPERATIONS[operationId]?.(options) ?? expect.fail();
-  // The method in the example: its message starts with it.
+  // The example's message starts with its method.
   const [, wrong = ""] = /"message":"([A-Z]+) /.exec(JSON.stringify(responses[405])) ?? [];
   return {
     401: () => perform({ authorization: null }),
@@ -57,7 +57,7 @@ describe.each(operations)("$operationId", (operation) => {
   it.each(errors)("sends the example of %s", async (status, { content }) => {
     vi.spyOn(console, "error").mockReturnValue();
     const provoke = { ...shared(operation), ...PROVOKED[operation.operationId] }[status];
-    if (!provoke) expect.fail(`PROVOKED has no request that ${operation.operationId} answers with ${status}`);
+    if (!provoke) expect.fail(`Add a request to PROVOKED for which ${operation.operationId} returns ${status}`);
     const { text } = await provoke();
     expect(JSON.parse(text)).toEqual(content?.["application/json"].example);
   });

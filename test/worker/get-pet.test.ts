@@ -95,7 +95,7 @@ describe("getPet, on its last day", () => {
     vi.useRealTimers();
   });
 
-  it("answers until the last millisecond", async () => {
+  it("responds until the last millisecond", async () => {
     await insertPet("1");
     vi.setSystemTime(REMOVAL - 1);
     const answer = await call("/v1/pets/1");

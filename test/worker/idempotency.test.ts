@@ -28,7 +28,7 @@ const createUnder = (key: string, pet: unknown = REX, options: RequestOptions = 
   createPet(pet, { ...options, headers: { "Idempotency-Key": key } });
 
 describe("Idempotency-Key", () => {
-  it("answers the same animal with the same 201, body and Location, and stores it once", async () => {
+  it("returns the same 201, body and Location for the same animal, and stores it once", async () => {
     await createPet({ name: "Another", categoryId: 1 });
     const first = await createUnder("key");
     expectBody(first, 201, '{"id":2,"name":"Rex","categoryId":7,"status":"pending"}');
@@ -60,7 +60,7 @@ describe("Idempotency-Key", () => {
     ["end of its name", '{"name":"Rex\\u0000","categoryId":9223372036854775807}'],
     ["categoryId", '{"name":"Rex","categoryId":9223372036854775806}'],
     ["status", '{"name":"Rex","categoryId":9223372036854775807,"status":"sold"}'],
-  ])("answers 422 to an animal with a different %s, and stores nothing", async (_, other) => {
+  ])("responds 422 to an animal with a different %s, and stores nothing", async (_, other) => {
     const same = '{"name":"Rex","categoryId":9223372036854775807}';
     const first = await createUnder("key", same);
     expectError(await createUnder("key", other), CONFLICT);
@@ -68,7 +68,7 @@ describe("Idempotency-Key", () => {
     expectBody(await createUnder("key", same), 201, first.text);
   });
 
-  it("tells keys apart, also by case, and never matches requests without a key", async () => {
+  it("distinguishes keys, even by case only, and never matches requests without a key", async () => {
     const keys = ["key", "KEY", "key2", "0", "key 2", "'key'"];
     for (const key of keys) expect((await createUnder(key)).status).toBe(201);
     for (let i = 0; i < 2; i++) expect((await createPet(REX)).status).toBe(201);
@@ -118,13 +118,13 @@ describe("Idempotency-Key", () => {
     expect(await countPets()).toBe(0);
   });
 
-  it("names a problem of the key together with those of the body", async () => {
+  it("names a problem with the key together with those in the body", async () => {
     const message =
       "Idempotency-Key must be 1 to 255 printable ASCII characters other than quotation marks; quote it if it contains a comma; status must be one of available, pending, sold.";
     expectError(await createUnder("\u007f", { ...REX, status: "gone" }), badRequest(message));
   });
 
-  it("names a problem of the key together with a body that is not JSON", async () => {
+  it("names a problem with the key together with a body that is not JSON", async () => {
     const { text } = await createUnder("a,b", "{oops");
     expect(JSON.parse(text).message).toMatch(/^Idempotency-Key must be .*; The body is not valid JSON; .*\.$/);
   });

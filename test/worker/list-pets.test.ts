@@ -83,7 +83,7 @@ describe("listPets, pages", () => {
     expect(nextPath(second)).toBeUndefined();
   });
 
-  it("has no link on the last page, even if that page is full", async () => {
+  it("omits the link on the last page, even if that page is full", async () => {
     await insertMany(4);
     expect(nextPath(await call("/v1/pets?limit=4"))).toBeUndefined();
     expect(nextPath(await call("/v1/pets?limit=2&after=2"))).toBeUndefined();
@@ -102,7 +102,7 @@ describe("listPets, pages", () => {
     expect(ids(await call(`/v1/pets?after=${after}`))).toEqual(expected);
   });
 
-  it("neither skips nor repeats an animal if others are added between pages", async () => {
+  it("does not skip or repeat an animal if others are added between pages", async () => {
     await insertMany(4);
     const first = await call("/v1/pets?limit=2");
     await insertMany(2);
@@ -182,11 +182,11 @@ describe("listPets, an invalid query", () => {
     expectError(await call(`/v1/pets?limit=0&${query}`), badRequest(`${LIMIT}; ${message}.`));
   });
 
-  it.each(["?", "?&", "?&&limit=1&", "?%6Cimit=1"])("%j has no unknown parameter", async (query) => {
+  it.each(["?", "?&", "?&&limit=1&", "?%6Cimit=1"])("%j does not contain an unknown parameter", async (query) => {
     expectBody(await call(`/v1/pets${query}`), 200, "[]");
   });
 
-  it("names the first few of many unknown parameters, next to the other problems", async () => {
+  it("names the first few of many unknown parameters, together with the other problems", async () => {
     const many = Array.from({ length: 7_500 }, (_, index) => `p${index}=1`).join("&");
     const message = "unknown query parameter p0, p1, p2, p3, p4 and others: use limit, status, after";
     expectError(await call(`/v1/pets?${many}`), badRequest(`${message}.`));

@@ -1,5 +1,5 @@
-// What holds for every operation that lists pages: its links lead through everything once and in order, and a page reads at
-// most one row more than it shows. What it lists is added at the same path.
+// Common rules for every operation that lists pages: its links lead through all items once and in order, and a page reads at
+// most one row more than it shows. A POST to the same path adds items.
 
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
@@ -9,7 +9,7 @@ import { type Answer, call, ORIGIN, requestTo } from "./service.ts";
 
 const lists = operations.filter(({ parameters }) => parameters.some(({ name }) => name === "limit"));
 
-/** Adds the example of what is listed `count` times. */
+/** Adds `count` items to the list, each with the values of the example. */
 async function fill({ path }: DescribedOperation, count: number): Promise<void> {
   const creation = operations.find((operation) => operation.path === path && operation.method === "POST");
   if (!creation) return expect.fail(`no operation adds to ${path}`);
@@ -26,7 +26,7 @@ it("every GET that returns an array is a list of pages", () => {
 });
 
 describe.each(lists)("$operationId", (list) => {
-  it("leads through everything by its links, and reads limit + 1 rows for a page", async () => {
+  it("leads through all items by its links, and reads limit + 1 rows for a page", async () => {
     await fill(list, 5);
     const pages: number[][] = [];
     const rowsRead: number[] = [];

@@ -57,7 +57,7 @@ describe.each(Object.entries(OPERATIONS))("%s", (_, perform) => {
   });
 });
 
-it("a request that is rejected without a query gets no bookmark", async () => {
+it("omits the bookmark if a request is rejected without a query", async () => {
   for (const path of ["/v1/pets?limit=0", "/v1/pets/x", "/v1/nothing"]) {
     expect((await call(path)).headers.has("x-d1-bookmark")).toBe(false);
   }
@@ -80,7 +80,7 @@ it("a 422 has a bookmark", async () => {
   expect(rejected.get("x-d1-bookmark")).toMatch(BOOKMARK);
 });
 
-it("the bookmark of a response can be sent back as it is", async () => {
+it("accepts the bookmark of a response, unchanged", async () => {
   const { headers } = await createPet({ name: "Rex", categoryId: 1 });
   const { text } = await call("/v1/pets", { headers: { "x-d1-bookmark": String(headers.get("x-d1-bookmark")) } });
   expect(text).toContain('"name":"Rex"');

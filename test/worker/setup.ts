@@ -5,7 +5,7 @@ import { env } from "cloudflare:workers";
 import { beforeAll, beforeEach } from "vitest";
 import { COVERED, STORED_COLUMNS } from "../../scripts/backup/tables.ts";
 
-// Otherwise a missing migration or table would fail hundreds of tests, each for a different reason.
+// Otherwise a missing migration or table would make hundreds of tests fail, each for a different reason.
 beforeAll(async () => {
   await applyD1Migrations(env.DB, env.MIGRATIONS);
   const { results } = await env.DB.prepare(STORED_COLUMNS).all();
@@ -13,7 +13,8 @@ beforeAll(async () => {
   const missing = COVERED.filter((name) => !created.includes(name));
   if (missing.length > 0) throw new Error(`No migration creates ${missing.join(", ")}: add a file to migrations/.`);
   const unlisted = created.filter((name) => !COVERED.includes(name));
-  if (unlisted.length > 0) throw new Error(`No backup has ${unlisted.join(", ")}: add it to scripts/backup/tables.ts.`);
+  if (unlisted.length > 0)
+    throw new Error(`No backup covers ${unlisted.join(", ")}: add it to scripts/backup/tables.ts.`);
 });
 
 beforeEach(async () => {

@@ -71,7 +71,7 @@ it("createPet is one round trip that writes 2 rows, the animal and its index ent
   expect(trips.map(({ meta }) => meta)).toMatchObject([{ rows_read: 2, rows_written: 2 }]);
 });
 
-it("createPet with an Idempotency-Key is one round trip, also the second time", async () => {
+it("createPet with an Idempotency-Key is one round trip, even the second time", async () => {
   await env.DB.prepare(FILL).run();
   const { DB, trips } = recorded();
   const headers = { "Idempotency-Key": "key" };
@@ -103,12 +103,12 @@ it.each(["/v1/pets?limit=0", "/v1/pets/x", "/v1/nothing"])("%s is rejected witho
   expect(trips).toEqual([]);
 });
 
-// Each of ECMA-262's white space and line terminators, sections 12.2 and 12.3.
+// All white space and line terminators of ECMA-262, sections 12.2 and 12.3.
 const WHITE_SPACE =
   "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff";
 
-// Texts that a schema accepts or rejects, and near misses of formats that a property may have. None is a number, which a
-// column of integers would convert.
+// Strings that a schema may accept or reject, and some that almost match a format. None of them is a number, because a column
+// of integers would convert it.
 const CANDIDATES = [
   "",
   "x",
@@ -144,7 +144,7 @@ describe.each(TABLES)("the table $name", ({ name, columns, row }) => {
   const properties = Object.entries(columns);
   const creation = operations.find(({ path, responses }) => path === `/${name}` && responses[201]);
 
-  /** Sets one column of a row that createPet or its like has added. */
+  /** Sets one column of a row that createPet or a similar operation has added. */
   async function update(column: string, value: string | null): Promise<unknown> {
     return env.DB.prepare(`UPDATE ${name} SET ${column} = ?`)
       .bind(value)
@@ -174,7 +174,7 @@ describe.each(TABLES)("the table $name", ({ name, columns, row }) => {
   });
 });
 
-it("no operation changes or removes a row other than its own", async () => {
+it("operations do not change or remove rows other than their own", async () => {
   const rows = () => env.DB.batch(TABLES.map(({ name }) => env.DB.prepare(`SELECT * FROM ${name} WHERE id IN (2, 3)`)));
   const creations = operations.filter(({ responses }) => responses[201]);
   for (const creation of creations) for (let i = 0; i < 3; i++) await call(...requestTo(creation));

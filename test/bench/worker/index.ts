@@ -1,4 +1,4 @@
-// Calls a handler some hundred times for each HTTP request: a Worker's clock stands still while it computes, so the caller times
+// Calls a handler hundreds of times for each HTTP request: a Worker's clock stands still while it computes, so the caller times
 // the batch from outside. All handlers run here, in one isolate, on the SQLite of one Durable Object. Queries go through D1's own
 // client, as in production; only the network or simulator behind it is replaced, which would hide the Worker's time.
 
