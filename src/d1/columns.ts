@@ -38,8 +38,9 @@ export interface JsonRow {
 
 /** The JSON of a row. Throws if D1 returned a row without it. */
 export function jsonIn(row: Partial<JsonRow> | undefined): string {
-  if (typeof row?.json !== "string" || row.json === "") throw new Error("D1 returned a row without its JSON.");
-  return row.json;
+  const json: unknown = row?.json;
+  if (typeof json !== "string" || !json.startsWith('{"id":')) throw new Error("D1 returned a row without its JSON.");
+  return json;
 }
 
 /** The id in the JSON of a row, which starts with it. Throws if D1 returned a row without an id. */

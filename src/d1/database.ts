@@ -34,7 +34,9 @@ export async function query<Row>(statement: D1PreparedStatement): Promise<Partia
     if (/no such (table|column)/.test(message)) {
       throw new Error(`${message} (Are the migrations applied? ${MIGRATE})`, { cause: failure });
     }
-    if (TRANSIENT.test(message)) throw new TransientFailure(message, { cause: failure });
+    // An error in the SQL may quote any word of it.
+    if (TRANSIENT.test(message) && !message.includes("SQLITE_ERROR"))
+      throw new TransientFailure(message, { cause: failure });
     throw failure;
   }
 }

@@ -172,6 +172,26 @@ describe("createPet, an ignored property", () => {
   });
 });
 
+describe("createPet, strings of digits", () => {
+  // Their hashes collide in V8.
+  const digits = Array.from({ length: 1220 }, (_, index) => String(8192 * (index + 1)));
+
+  it("accepts 1,000", async () => {
+    const body = { tags: digits.slice(0, 1000), name: "1234567", categoryId: 1 };
+    expect((await createPet({ ...body, name: "12345678" })).status).toBe(201);
+    expectError(await createPet(body), TOO_MANY);
+  });
+
+  it("rejects more, next to the other problems", async () => {
+    const headers = { "Idempotency-Key": "a,b" };
+    const { text } = await createPet({ tags: digits }, { headers });
+    expect(JSON.parse(text).message).toMatch(/^Idempotency-Key must be .*; The body must have at most 1000 /);
+    expect(await countPets()).toBe(0);
+  });
+
+  const TOO_MANY = badRequest("The body must have at most 1000 strings of 1 to 7 digits.");
+});
+
 describe("createPet, name", () => {
   it.each([
     ["an emoji of several code points", "👩🏽‍🚀"],

@@ -117,6 +117,7 @@ describe("any other failure", () => {
     new Error("D1_ERROR: Exceeded maximum DB size: SQLITE_FULL"),
     new Error("D1_ERROR: Your account has exceeded D1's maximum daily row write limit."),
     new Error("D1_ERROR: no such column: preset: SQLITE_ERROR"),
+    new Error('D1_ERROR: near "reset": syntax error at offset 7: SQLITE_ERROR'),
     new Error("D1_ERROR: no such column: reset_at: SQLITE_ERROR"),
     new Error("D1_ERROR: no such table: timeout: SQLITE_ERROR"),
     new Error("D1_ERROR: internal error"),
@@ -177,31 +178,41 @@ describe("a result of D1 without what the statement selects", () => {
   const answering = (results: unknown) =>
     intercepted(env.DB, async <T>() => ({ success: true, meta: {}, results }) as T);
 
-  it.each([undefined, null, {}, "", [{}], [null], [{ json: null }], [{ json: "" }], [{ json: 5 }], [{ JSON: REX }]])(
-    "is 500: %j",
-    async (results) => {
-      await performAll(answering(results), (answer) => {
-        expectError(answer, INTERNAL);
-        expectLogged(
-          "internal_error",
-          "D1 did not return a list of rows|without its JSON|did not return the stored row",
-        );
-      });
-    },
-  );
+  it.each([
+    undefined,
+    null,
+    {},
+    "",
+    [{}],
+    [null],
+    [{ json: null }],
+    [{ json: "" }],
+    [{ json: 5 }],
+    [{ json: "garbage" }],
+    [{ json: "{}" }],
+    [{ JSON: REX }],
+  ])("is 500: %j", async (results) => {
+    await performAll(answering(results), (answer) => {
+      expectError(answer, INTERNAL);
+      expectLogged("internal_error", "D1 did not return a list of rows|without its JSON|did not return the stored row");
+    });
+  });
 
-  it.each([[], [{ json: REX }], [{ json: REX, same: null }], [{ json: REX, same: "1" }], [{ json: "{}", same: 1 }]])(
-    "is 500 for createPet: %j",
-    async (...results) => {
-      const DB = answering(results.filter((row) => row !== undefined));
-      for (const key of [{}, WITH_KEY]) {
-        expectError(await createPet({ name: "Rex", categoryId: 1 }, { headers: key, bindings: { DB } }), INTERNAL);
-      }
-    },
-  );
+  it.each([
+    [],
+    [{ json: REX }],
+    [{ json: REX, same: null }],
+    [{ json: REX, same: "1" }],
+    [{ json: '{"id":null}', same: 1 }],
+  ])("is 500 for createPet: %j", async (...results) => {
+    const DB = answering(results.filter((row) => row !== undefined));
+    for (const key of [{}, WITH_KEY]) {
+      expectError(await createPet({ name: "Rex", categoryId: 1 }, { headers: key, bindings: { DB } }), INTERNAL);
+    }
+  });
 
   it("is 500 for listPets if the link to the next page needs an id that is missing", async () => {
-    const DB = answering([{ json: "{}" }, { json: REX }]);
+    const DB = answering([{ json: '{"id":null}' }, { json: REX }]);
     expectError(await call("/v1/pets?limit=1", { bindings: { DB } }), INTERNAL);
   });
 });

@@ -7,7 +7,7 @@ import { COVERED, STORED_COLUMNS } from "../../scripts/backup/tables.ts";
 
 // Otherwise a missing migration or table would make hundreds of tests fail, each for a different reason.
 beforeAll(async () => {
-  await applyD1Migrations(env.DB, env.MIGRATIONS);
+  await createEmptyDatabase();
   const { results } = await env.DB.prepare(STORED_COLUMNS).all();
   const created = results.map(({ name }) => String(name));
   const missing = COVERED.filter((name) => !created.includes(name));
@@ -17,7 +17,9 @@ beforeAll(async () => {
     throw new Error(`No backup covers ${unlisted.join(", ")}: add it to scripts/backup/tables.ts.`);
 });
 
-beforeEach(async () => {
+beforeEach(createEmptyDatabase);
+
+async function createEmptyDatabase(): Promise<void> {
   await reset();
   await applyD1Migrations(env.DB, env.MIGRATIONS);
-});
+}
