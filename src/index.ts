@@ -9,6 +9,7 @@ import { type ApiRequest, preflight, rejectTrailingSlash, toApiRequest, unrouted
 import { deprecated } from "./pets/deprecation.ts";
 import { createPet, getPet, listPets } from "./pets/operations.ts";
 
+// The functions that take `router.routes` read it when a request arrives, so it has every route by then.
 const router = Router<ApiRequest, [Env]>();
 
 router

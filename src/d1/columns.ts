@@ -55,7 +55,7 @@ export const firstId = (after: bigint | undefined): string => String(after === u
 
 /**
  * SQL that stores a row, at most one for each idempotency key, with the parameters of `valuesOf`. It returns the JSON of the
- * stored row and, as `same`, whether its columns equal the parameters: a key that already has a row keeps that row. The
+ * stored row and, as `matches`, whether its columns equal the parameters: a key that already has a row keeps that row. The
  * table needs a column `idempotency_key` with a unique index that excludes nulls.
  */
 export function insertSql(table: string, columns: AnyColumns & { id: string }): string {
@@ -65,7 +65,7 @@ export function insertSql(table: string, columns: AnyColumns & { id: string }): 
   // On conflict, an update that changes nothing: DO NOTHING would return no row.
   return `INSERT INTO ${table} (${names.join(", ")}, idempotency_key) VALUES (${parameters.join(", ")}, ?${names.length + 1})
     ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL DO UPDATE SET ${names[0]} = ${names[0]}
-    RETURNING ${jsonOf(columns)} AS json, ${names.map((name, index) => `${name} IS ?${index + 1}`).join(" AND ")} AS same`;
+    RETURNING ${jsonOf(columns)} AS json, ${names.map((name, index) => `${name} IS ?${index + 1}`).join(" AND ")} AS matches`;
 }
 
 /** The parameters of `insertSql`. */

@@ -22,6 +22,7 @@ export const DEPRECATION_HEADERS = {
 export function deprecated(operation: Handler): Handler {
   return async (request, env) => {
     const answer = Date.now() < SUNSET.getTime() ? operation(request, env) : removed();
+    // Rendered here and not in src/index.ts, so that errors have the headers too.
     const response = await answer.catch((thrown: unknown) => renderError(thrown, request.request));
     return withHeaders(response, DEPRECATION_HEADERS);
   };

@@ -28,10 +28,10 @@ export async function insertPet(
   idempotencyKey: string | undefined,
 ): Promise<{ stored: string; matches: boolean }> {
   const statement = db.prepare(INSERT).bind(...valuesOf(PET_COLUMNS, pet, idempotencyKey));
-  const insert = () => query<JsonRow & { same: 0 | 1 }>(statement);
+  const insert = () => query<JsonRow & { matches: 0 | 1 }>(statement);
   const [row] = await (idempotencyKey === undefined ? insert() : retry(insert));
-  if (row?.same !== 0 && row?.same !== 1) throw new Error("D1 did not return the stored row of an INSERT.");
-  return { stored: jsonIn(row), matches: row.same === 1 };
+  if (row?.matches !== 0 && row?.matches !== 1) throw new Error("D1 did not return the stored row of an INSERT.");
+  return { stored: jsonIn(row), matches: row.matches === 1 };
 }
 
 export async function selectPet(db: D1DatabaseSession, id: bigint): Promise<string | undefined> {

@@ -201,9 +201,9 @@ describe("a result of D1 without what the statement selects", () => {
   it.each([
     [],
     [{ json: REX }],
-    [{ json: REX, same: null }],
-    [{ json: REX, same: "1" }],
-    [{ json: '{"id":null}', same: 1 }],
+    [{ json: REX, matches: null }],
+    [{ json: REX, matches: "1" }],
+    [{ json: '{"id":null}', matches: 1 }],
   ])("is 500 for createPet: %j", async (...results) => {
     const DB = answering(results.filter((row) => row !== undefined));
     for (const key of [{}, WITH_KEY]) {

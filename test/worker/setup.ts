@@ -14,7 +14,9 @@ beforeAll(async () => {
   if (missing.length > 0) throw new Error(`No migration creates ${missing.join(", ")}: add a file to migrations/.`);
   const unlisted = created.filter((name) => !COVERED.includes(name));
   if (unlisted.length > 0)
-    throw new Error(`No backup covers ${unlisted.join(", ")}: add it to scripts/backup/tables.ts.`);
+    throw new Error(
+      `No backup covers ${unlisted.join(", ")}: add a column to PET_COLUMNS or its like, a table to scripts/backup/tables.ts.`,
+    );
 });
 
 beforeEach(createEmptyDatabase);
