@@ -1,8 +1,8 @@
 // Writes the folder of static files: the page at /, everything it loads, and openapi.json with the guide as its
 // introduction. The page itself lists the operations, so that it can be read before its script has run, or without it.
 
-import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { description } from "../../src/openapi/document.ts";
 import { printJson } from "../../src/values/json.ts";
@@ -11,43 +11,51 @@ const SOURCES = join(import.meta.dirname, "../../src/site");
 const SCALAR = join(dirname(fileURLToPath(import.meta.resolve("@scalar/api-reference"))), "browser");
 const SCALAR_MAIN = "standalone.esm.js";
 
-interface Operation {
-  summary: string;
-  deprecated?: boolean;
+/** Makes `folder` the site. Writes only what differs, because two builds may do so at the same moment. */
+export function buildSite(folder: string): void {
+  const site = new Map(filesIn(SOURCES).map((path) => [path, readFileSync(join(SOURCES, path))]));
+  for (const path of filesIn(SCALAR)) {
+    if (!/^(standalone\.esm|chunks[\\/].+)\.js$/.test(path)) continue;
+    site.set(join("scalar", path), readFileSync(join(SCALAR, path)));
+  }
+  const guide = String(site.get("guide.md")).trim();
+  const published = { ...description, info: { ...description.info, description: guide } };
+  site.set("openapi.json", Buffer.from(`${printJson(published, 2)}\n`));
+  site.set("index.html", Buffer.from(fillIn(String(site.get("index.html")))));
+  site.delete("guide.md");
+
+  for (const [path, content] of site) {
+    const file = join(folder, path);
+    if (existsSync(file) && readFileSync(file).equals(content)) continue;
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, content);
+  }
+  for (const path of filesIn(folder)) if (!site.has(path)) rmSync(join(folder, path), { force: true });
 }
 
-/** Replaces `folder` with the site. */
-export function buildSite(folder: string): void {
-  rmSync(folder, { recursive: true, force: true });
-  cpSync(SOURCES, folder, { recursive: true, filter: (path) => basename(path) !== "guide.md" });
-  const filter = (path: string) => !path.endsWith(".map");
-  for (const part of [SCALAR_MAIN, "chunks"]) {
-    cpSync(join(SCALAR, part), join(folder, "scalar", part), { recursive: true, filter });
-  }
-  const guide = readFileSync(join(SOURCES, "guide.md"), "utf8").trim();
-  const published = { ...description, info: { ...description.info, description: guide } };
-  writeFileSync(join(folder, "openapi.json"), `${printJson(published, 2)}\n`);
-  const page = join(folder, "index.html");
-  writeFileSync(page, fillIn(readFileSync(page, "utf8")));
+/** The paths of all files, from the folder. */
+function filesIn(folder: string): string[] {
+  const paths = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  return paths.filter((path) => statSync(join(folder, path), { throwIfNoEntry: false })?.isFile());
 }
 
 /** Replaces the {placeholders} of the page. */
 function fillIn(page: string): string {
-  const values = new Map([
-    ["title", escapeHtml(description.info.title)],
-    ["summary", escapeHtml(description.info.summary)],
-    ["operations", listItems().join("\n        ")],
-    ["preloads", firstModules().join("\n    ")],
-  ]);
-  return page.replace(/\{(\w+)\}/g, (placeholder, name) => values.get(name) ?? placeholder);
+  const { title, summary } = description.info;
+  return page
+    .replaceAll("{title}", escapeHtml(title))
+    .replaceAll("{summary}", escapeHtml(summary))
+    .replace("{operations}", listItems().join("\n        "))
+    .replace("{preloads}", firstModules().join("\n    "));
 }
 
 function listItems(): string[] {
-  const paths: Record<string, Record<string, Operation>> = { ...description.paths };
+  const paths: Record<string, Record<string, { summary: string; deprecated?: boolean }>> = { ...description.paths };
   return Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, { summary, deprecated }]) => {
       const request = `${method.toUpperCase()} ${description.servers[0]?.url}${path}`;
-      return `<li><code>${escapeHtml(request)}</code> ${escapeHtml(summary)}${deprecated ? " <em>deprecated</em>" : ""}</li>`;
+      const mark = deprecated ? " <em>deprecated</em>" : "";
+      return `<li><code>${escapeHtml(request)}</code> ${escapeHtml(summary)}${mark}</li>`;
     }),
   );
 }

@@ -1,7 +1,7 @@
 // The service as a newcomer first runs it: in a fresh clone, with the README's own commands.
 
 import { execFileSync } from "node:child_process";
-import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
@@ -74,6 +74,22 @@ describe("npm run dev", () => {
     } finally {
       other.close();
     }
+  });
+});
+
+describe("npm run build", () => {
+  it("can run twice at the same moment, and leaves nothing of an earlier build", async () => {
+    const site = join(server.folder, "dist/site");
+    const build = () => run("npm", ["run", "build"], server.folder);
+    for (let round = 0; round < 3; round++) {
+      rmSync(site, { recursive: true });
+      await Promise.all([build(), build(), build()]);
+    }
+    const files = readdirSync(site, { recursive: true });
+    expect(files).toContain("index.html");
+    writeFileSync(join(site, "earlier.html"), "");
+    await Promise.all([build(), build()]);
+    expect(readdirSync(site, { recursive: true })).toEqual(files);
   });
 });
 
