@@ -8,19 +8,11 @@ import { wrangler } from "./wrangler.ts";
 /** The part that is used here: Wrangler publishes no types for it. */
 interface Configuration {
   name: string;
-  definedEnvironments?: string[];
-  d1_databases: { database_name: string }[];
-  routes?: (string | { pattern: string; custom_domain?: boolean })[];
+  definedEnvironments: string[];
+  d1_databases: [{ database_name: string }];
 }
 
-export interface Environment {
-  /** For example staging. */
-  name: string;
-  worker: string;
-  database: string;
-  /** The Worker's custom domain, if it has one. */
-  domain: string | undefined;
-}
+export type Environment = ReturnType<typeof readEnvironment>;
 
 /** Loads Wrangler only when it is called, because that takes half a second. */
 function readConfig(env?: string): Configuration {
@@ -30,18 +22,15 @@ function readConfig(env?: string): Configuration {
 
 /** The names of the deployed environments, such as staging. */
 export function environmentNames(): string[] {
-  return readConfig().definedEnvironments ?? [];
+  return readConfig().definedEnvironments;
 }
 
 /** Throws if the environment is not in wrangler.toml. */
-export function readEnvironment(name: string): Environment {
+export function readEnvironment(name: string) {
   const names = environmentNames();
   if (!names.includes(name)) throw new Error(`The environment must be ${names.join(" or ")}.`);
-  const { name: worker, d1_databases, routes = [] } = readConfig(name);
-  const [database] = d1_databases.map(({ database_name }) => database_name);
-  if (!database) throw new Error(`wrangler.toml does not name a database for ${name}.`);
-  const [domain] = routes.flatMap((route) => (typeof route === "object" && route.custom_domain ? [route.pattern] : []));
-  return { name, worker, database, domain };
+  const { name: worker, d1_databases } = readConfig(name);
+  return { name, worker, database: d1_databases[0].database_name };
 }
 
 /** The animal that the smoke test adds to each environment, once: always under the same Idempotency-Key. */
@@ -52,6 +41,6 @@ export const SMOKE_TEST = {
 
 /** Whether the account has the environment's database. Throws WranglerFailed. */
 export async function hasDatabase({ database }: Environment): Promise<boolean> {
-  const { output } = await wrangler(["d1", "list", "--json"], { quiet: true });
-  return (JSON.parse(output) as { name: string }[]).some(({ name }) => name === database);
+  const databases: { name: string }[] = JSON.parse(await wrangler(["d1", "list", "--json"]));
+  return databases.some(({ name }) => name === database);
 }

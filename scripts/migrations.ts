@@ -1,7 +1,7 @@
 // Creates and updates the tables of the local store, for the local service and for its backup and restore.
 
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { wrangler } from "./wrangler.ts";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -16,9 +16,8 @@ const APPLIED = join(ROOT, ".wrangler/state/v3/d1/applied-migrations.txt");
 export async function applyLocalMigrations(): Promise<void> {
   const migrations = readdirSync(join(ROOT, "migrations")).sort().join("\n");
   if (existsSync(APPLIED) && readFileSync(APPLIED, "utf8") === migrations) return;
-  const apply = () => wrangler(["d1", "migrations", "apply", "DB", "--local"], { quiet: true, cutOff: true });
+  const apply = () => wrangler(["d1", "migrations", "apply", "DB", "--local"], { cutOff: true });
   // A different process in this folder may apply them at the same moment. Then nothing is left to do the second time.
   await apply().catch(apply);
-  mkdirSync(dirname(APPLIED), { recursive: true });
   writeFileSync(APPLIED, migrations);
 }

@@ -5,13 +5,14 @@ import { randomUUID } from "node:crypto";
 import { closeSync, fsyncSync, linkSync, lstatSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { command, progress } from "./command.ts";
-import { Failure, readExtent, readStore, type Store } from "./store.ts";
+import { checkTables, Failure, readExtent, readStore, type Store } from "./store.ts";
 
 /** Returns the line to end with. Throws Failure and WranglerFailed. */
 export async function backup(store: Store, file: string): Promise<string> {
   if (lstatSync(file, { throwIfNoEntry: false })) {
     throw new Failure(`${file} already exists, and a backup never overwrites anything.`);
   }
+  await checkTables(store);
   const partial = join(dirname(file), `backup-${randomUUID()}.partial`);
   // Readable only by its owner, because it has Idempotency-Keys.
   const output = openSync(partial, "wx", 0o600);

@@ -11,7 +11,6 @@ import { TABLES, type Table } from "./tables.ts";
 const GREATEST_ID = 2n ** 62n;
 
 const FAULTS_SHOWN = 10;
-const MOST_FAULTS = 1_000;
 
 /** The lines of a file, each with an id. Throws a Failure at the end that names the invalid lines by their numbers. */
 export async function* readInput(file: string): AsyncGenerator<Line> {
@@ -19,20 +18,19 @@ export async function* readInput(file: string): AsyncGenerator<Line> {
   // Keys must be unique, and there may be too many to remember: SQLite keeps an unnamed database in a temporary file.
   using keys = new DatabaseSync("");
   const check = checker(keys);
-  const faults: string[] = [];
-  let number = 0;
+  const shown: string[] = [];
+  let [number, faults] = [0, 0];
   for await (const bytes of linesOf(file)) {
     number++;
     try {
       yield check(bytes, number);
     } catch (fault) {
       if (!(fault instanceof Fault)) throw fault;
-      if (faults.push(`line ${number}: ${fault.message}`) === MOST_FAULTS) break;
+      if (++faults <= FAULTS_SHOWN) shown.push(`line ${number}: ${fault.message}`);
     }
   }
-  if (faults.length === 0) return;
-  const more = faults.length === MOST_FAULTS ? "and many more" : `and ${faults.length - FAULTS_SHOWN} more`;
-  const shown = faults.length > FAULTS_SHOWN ? [...faults.slice(0, FAULTS_SHOWN), more] : faults;
+  if (faults === 0) return;
+  if (faults > FAULTS_SHOWN) shown.push(`and ${faults - FAULTS_SHOWN} more`);
   throw new Failure([`${file} has invalid lines. Correct them first:`, ...shown].join("\n"));
 }
 

@@ -7,7 +7,7 @@ import { WranglerFailed } from "../wrangler.ts";
 import { command, progress } from "./command.ts";
 import { readInput } from "./input.ts";
 import { type Line, loadSql, storedLine } from "./lines.ts";
-import { type Extent, Failure, readExtent, readStore, type Store, TRIES } from "./store.ts";
+import { checkTables, type Extent, Failure, readExtent, readStore, type Store, TRIES } from "./store.ts";
 import { TABLES } from "./tables.ts";
 
 // Imports of 5 MB have been seen to fail. Starting Wrangler takes a second.
@@ -28,6 +28,7 @@ export async function restore(store: Store, file: string, partBytes = PART_BYTES
   for await (const _ of readInput(file)) if (++total % 10_000 === 0) progress(`checked ${total} lines`);
   if (total === 0) throw new Failure(`${file} is empty.`);
 
+  await checkTables(store);
   let extent = await readExtent(store);
   let lines = readInput(file);
   let { equal, count } = await compare(store, extent, lines);

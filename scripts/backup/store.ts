@@ -2,6 +2,9 @@
 // those of the account. Rows arrive as JSON text that SQLite prints, because Wrangler rounds integers beyond 2^53.
 
 import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { TRANSIENT } from "../../src/d1/database.ts";
 import { parseJson } from "../../src/values/json.ts";
@@ -27,8 +30,7 @@ export async function connect(environment: string, run: typeof wrangler = wrangl
   const flags = isLocal ? ["--local"] : ["--env", environment, "--remote"];
   // In a fresh clone this creates the local store. A deployment updates those of the account.
   if (isLocal) await applyLocalMigrations();
-  const d1 = async (args: string[], sql?: string) =>
-    (await run(["d1", ...args], { quiet: true, cutOff: true, ...(sql && { sql }) })).output;
+  const d1 = (...args: string[]) => run(["d1", ...args], { cutOff: true });
   const wait = (failures: number) => setTimeout(pause * 2 ** failures);
   return {
     environment,
@@ -40,10 +42,10 @@ export async function connect(environment: string, run: typeof wrangler = wrangl
     async query(sql: (failures: number) => string[]): Promise<Row[][]> {
       for (let failures = 0; ; failures++) {
         try {
-          const output = await d1(["execute", "DB", ...flags, "--json", "--command", sql(failures).join(";")]);
+          const output = await d1("execute", "DB", ...flags, "--json", "--command", sql(failures).join(";"));
           return (JSON.parse(output) as { results: Row[] }[]).map(({ results }) => results);
         } catch (failure) {
-          const mayPass = failure instanceof WranglerFailed && TRANSIENT.test(failure.output);
+          const mayPass = failure instanceof WranglerFailed && TRANSIENT.test(failure.message);
           if (!mayPass || failures + 1 === TRIES) throw failure;
           await wait(failures);
         }
@@ -52,36 +54,45 @@ export async function connect(environment: string, run: typeof wrangler = wrangl
 
     /** Runs a file of SQL. In an account this is an import, and D1 rejects all queries while it runs. */
     async load(sql: string): Promise<void> {
-      // Each file is different, so that D1 does not take one for an earlier one that failed.
-      await d1(["execute", "DB", ...flags, "--json"], `-- ${randomUUID()}\n${sql}`);
+      const folder = mkdtempSync(join(tmpdir(), "wrangler-"));
+      const remove = () => rmSync(folder, { recursive: true, force: true });
+      process.once("exit", remove);
+      try {
+        const file = join(folder, "script.sql");
+        // Readable only by its owner, because it has Idempotency-Keys; and different each time, so that D1 does not take it
+        // for an earlier one that failed.
+        writeFileSync(file, `-- ${randomUUID()}\n${sql}`, { mode: 0o600 });
+        await d1("execute", "DB", ...flags, "--json", "--file", file);
+      } finally {
+        remove();
+        process.off("exit", remove);
+      }
     },
 
     /** The current point in time of a database in an account. */
     async bookmark(): Promise<string> {
-      return JSON.parse(await d1(["time-travel", "info", "DB", "--env", environment, "--json"])).bookmark;
+      return JSON.parse(await d1("time-travel", "info", "DB", "--env", environment, "--json")).bookmark;
     },
   };
 }
 
-/** How far each table that is not empty goes: its greatest id, which SQLite finds without reading the table. */
-export type Extent = Map<Table, bigint>;
-
-const GREATEST = TABLES.map(({ name }) => `SELECT CAST(max(id) AS TEXT) AS id FROM ${name}`);
-
 /** Throws a Failure unless the tables and columns of the store are exactly those that a backup covers. */
-export async function readExtent(store: Store): Promise<Extent> {
-  // One missing table fails all statements.
-  const isMissing = (failure: unknown) => failure instanceof WranglerFailed && /no such table/i.test(failure.output);
-  const [columns = [], ...greatest] = await store
-    .query(() => [STORED_COLUMNS, ...GREATEST])
-    .catch((failure) => (isMissing(failure) ? store.query(() => [STORED_COLUMNS]) : Promise.reject(failure)));
+export async function checkTables(store: Store): Promise<void> {
+  const [columns = []] = await store.query(() => [STORED_COLUMNS]);
   const stored = columns.map(({ name }) => String(name));
   const forgotten = stored.filter((name) => !COVERED.includes(name)).join(", ");
   const remedy = "add it to scripts/backup/tables.ts, or use the version that has it";
   if (forgotten) throw new Failure(`No backup covers ${forgotten}: ${remedy}.`);
   const missing = COVERED.filter((name) => !stored.includes(name)).join(", ");
   if (missing) throw new Failure(`${store.environment} lacks ${missing}. Apply the migrations:\n${store.migrate}`);
-  const ids = greatest.map(([row]) => row?.["id"]);
+}
+
+/** How far each table that is not empty goes: its greatest id, which SQLite finds without reading the table. */
+export type Extent = Map<Table, bigint>;
+
+export async function readExtent(store: Store): Promise<Extent> {
+  const rows = await store.query(() => TABLES.map(({ name }) => `SELECT CAST(max(id) AS TEXT) AS id FROM ${name}`));
+  const ids = rows.map(([row]) => row?.["id"]);
   return new Map(TABLES.flatMap((table, index) => (ids[index] ? [[table, BigInt(String(ids[index]))]] : [])));
 }
 

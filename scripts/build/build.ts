@@ -3,15 +3,19 @@
 
 import { join } from "node:path";
 import { prepareLocalService } from "./local-service.ts";
+import { checkPlainDeploy } from "./plain-deploy.ts";
 import { buildSite } from "./site.ts";
 
 const [environment] = process.argv.slice(2);
 const { WRANGLER_COMMAND = "", SKIP_DEPLOY_CHECK } = process.env;
 
 if (environment && ["deploy", "versions upload"].includes(WRANGLER_COMMAND) && !SKIP_DEPLOY_CHECK) {
-  // Loaded only here, because it loads Wrangler, which takes half a second.
-  const { checkPlainDeploy } = await import("./plain-deploy.ts");
-  await checkPlainDeploy(environment);
+  await checkPlainDeploy(environment).catch(({ message }: Error) => {
+    console.error(
+      `${message}\nNothing was deployed. Wrangler now reports a failed build: ignore the 100 lines that follow.`,
+    );
+    process.exit(1);
+  });
 }
 buildSite(join(import.meta.dirname, "../../dist/site"));
 if (WRANGLER_COMMAND === "dev") await prepareLocalService();

@@ -14,10 +14,6 @@ export interface Target {
   override?: string;
 }
 
-export interface VersionTarget extends Target {
-  version: string;
-}
-
 export interface Limits {
   /** When to give up, on the clock of `Date.now()`. */
   until: number;
@@ -25,35 +21,14 @@ export interface Limits {
   signal?: AbortSignal;
 }
 
-export interface Answer {
-  /** For example "GET /pets". */
-  request: string;
-  status: number;
-  headers: Headers;
-  text: string;
-  /** The text for a message: shortened, and without the key that was sent. */
-  excerpt: string;
-}
+export type Answer = Awaited<ReturnType<typeof send>>;
 
-/** The service, or the requested version of it, did not answer in time. */
-export class NoAnswer extends Error {
-  /** The version that answered instead, if any. */
-  readonly instead: string | undefined;
-
-  constructor(problem: string, instead?: string) {
-    super(problem);
-    this.instead = instead;
-  }
-}
+/** The service, or the requested version of it, did not answer in time. The cause is the version that did, if any. */
+export class NoAnswer extends Error {}
 
 const REQUEST_TIMEOUT = 10_000; // milliseconds
 const INTERVAL = Number(process.env["POLL_INTERVAL"] ?? 500); // milliseconds; the tests shorten it
 const IN_A_ROW = 5;
-
-/** The base URL without a slash at its end, or undefined if it is not an HTTP URL. */
-export function parseBase(text: string): string | undefined {
-  return /^https?:\/\//.test(text) && URL.canParse(text) ? text.replace(/\/+$/, "") : undefined;
-}
 
 /** Repeats a request until the version answers anything except 503, which is temporary. Throws NoAnswer. */
 export function poll(target: Target, path: string, request: RequestInit, limits: Limits): Promise<Answer> {
@@ -64,7 +39,7 @@ export function poll(target: Target, path: string, request: RequestInit, limits:
  * Waits until the version rejects a request without a key as only this service does, several times in a row. Throws
  * NoAnswer, and an Error if the version answers anything else.
  */
-export function waitUntilReady(target: VersionTarget, limits: Limits): Promise<void> {
+export function waitUntilReady(target: Target, limits: Limits): Promise<void> {
   return retry(limits, async () => {
     for (let seen = 0; seen < IN_A_ROW; seen++) {
       if (seen > 0) await pause(limits);
@@ -89,35 +64,35 @@ async function retry<T>(limits: Limits, attempt: () => Promise<T>): Promise<T> {
 }
 
 async function pause({ signal }: Limits): Promise<void> {
-  await wait(INTERVAL, undefined, signal && { signal }).catch(() => signal?.throwIfAborted());
+  await wait(INTERVAL);
+  signal?.throwIfAborted();
 }
 
-async function send(target: Target, path: string, request: RequestInit, signal?: AbortSignal): Promise<Answer> {
-  const { base, version, override } = target;
+async function send({ base, version, override }: Target, path: string, request: RequestInit, signal?: AbortSignal) {
   const url = `${base}${path}`;
   const headers = new Headers(request.headers);
   // https://developers.cloudflare.com/workers/versions-and-deployments/version-overrides/
   if (override) headers.set("Cloudflare-Workers-Version-Overrides", `${override}="${version}"`);
   const timeout = AbortSignal.timeout(REQUEST_TIMEOUT);
-  let response: Response;
-  let text: string;
-  try {
-    const signals = signal ? [signal, timeout] : [timeout];
-    response = await fetch(url, { ...request, headers, redirect: "manual", signal: AbortSignal.any(signals) });
-    text = await response.text();
-  } catch (failure) {
-    signal?.throwIfAborted();
-    const { message, cause } = failure as Error;
-    const seconds = REQUEST_TIMEOUT / 1000;
-    const why = timeout.aborted ? `nothing within ${seconds} s` : cause instanceof Error ? cause.message : message;
-    throw new NoAnswer(`${url} does not answer${version ? ` as version ${version}` : ""}: ${why}.`);
-  }
+  const answered = fetch(url, {
+    ...request,
+    headers,
+    redirect: "manual",
+    signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+  });
+  const [response, text] = await answered
+    .then(async (response) => [response, await response.text()] as const)
+    .catch(({ message, cause }: Error) => {
+      signal?.throwIfAborted();
+      throw new NoAnswer(`${url} does not answer: ${cause instanceof Error ? cause.message : message}.`);
+    });
   const { status } = response;
   const by = response.headers.get(VERSION_HEADER) ?? undefined;
   if (version && by !== version) {
     const instead = by ? `version ${by}` : "something other than this service";
-    throw new NoAnswer(`${url} is answered by ${instead} (${status}) instead of version ${version}.`, by);
+    throw new NoAnswer(`${url} is answered by ${instead} (${status}) instead of version ${version}.`, { cause: by });
   }
+  // For messages: shortened, and without the key that was sent.
   const [, key] = headers.get("Authorization")?.split(" ") ?? [];
   const excerpt = (key ? text.replaceAll(key, "<key>") : text).slice(0, 300);
   if (status === 503) throw new NoAnswer(`${url} answers 503: ${excerpt}`);

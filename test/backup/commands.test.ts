@@ -70,7 +70,8 @@ Restored local from ${SAMPLE}: 301 lines, read back and identical.\n`,
     expect(await restore("nowhere", SAMPLE)).toEqual({
       status: 2,
       output: "",
-      errors: "usage: npm run restore -- <local|staging|production> <file>\n",
+      errors: `Name one environment and one file, and nothing else.
+usage: npm run restore -- <local|staging|production> <file>\n`,
     });
     expect(await restore("local", "nowhere.jsonl")).toMatchObject({
       status: 1,

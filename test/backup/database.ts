@@ -29,7 +29,7 @@ export interface Database {
 }
 
 /** What a command of Wrangler throws, with what it printed. */
-export const failure = (output: string) => new WranglerFailed("d1 execute", undefined, output);
+export const failure = (output: string) => new WranglerFailed("d1 execute", output);
 
 export class Databases implements AsyncDisposable {
   readonly #runtime = new Miniflare({
@@ -63,20 +63,20 @@ export class Databases implements AsyncDisposable {
         throw failure('{"D1_RESET_DO":true}');
       });
     };
-    const run: typeof wrangler = async ([, command, ...args], { sql } = {}) => {
-      const finished = (output: unknown) => ({ output: JSON.stringify(output), version: undefined });
-      if (command === "time-travel") return finished({ bookmark: BOOKMARK });
-      if (sql !== undefined) {
+    const run: typeof wrangler = async ([, command, ...args]) => {
+      if (command === "time-travel") return JSON.stringify({ bookmark: BOOKMARK });
+      if (args.includes("--file")) {
+        const sql = readFileSync(args.at(-1) ?? "", "utf8");
         database.loads.push(sql);
         await database.onLoad((other = sql) => apply(other), sql);
-        return finished([]);
+        return "[]";
       }
       const asked = args.at(-1) ?? "";
       database.onQuery(asked);
       const results = await execute(asked).catch((error) => {
         throw failure(String(error));
       });
-      return finished(results.map(({ results }) => ({ results })));
+      return JSON.stringify(results.map(({ results }) => ({ results })));
     };
     const database: Database = {
       store: await connect("staging", run, 1),

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { parseArguments } from "../../scripts/deploy/arguments.ts";
+import { parseArguments, printedBase } from "../../scripts/deploy/arguments.ts";
 import { environmentNames, readEnvironment } from "../../scripts/environment.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "animal-store-arguments-"));
@@ -35,7 +35,6 @@ describe("the environments", () => {
       name: "staging",
       worker: "animal-store-staging",
       database: "animal-store-staging",
-      domain: undefined,
     });
   });
 });
@@ -95,6 +94,24 @@ describe("the arguments", () => {
   });
 });
 
+describe("the address", () => {
+  const DEPLOYED = "Deployed animal-store-staging triggers (0.06 sec)\n";
+  it.each([
+    [
+      "  https://animal-store-staging.x.workers.dev\n  api.example.com (custom domain)\n",
+      "animal-store-staging.x.workers.dev",
+    ],
+    ["  api.example.com (custom domain)\n", "api.example.com"],
+    ["  api.example.com (custom domain - zone name: example.com)\n", "api.example.com"],
+  ])("is read from what Wrangler prints: %j", (targets, host) => {
+    expect(printedBase(DEPLOYED + targets)).toBe(`https://${host}/v1`);
+  });
+
+  it("is unknown if Wrangler prints none", () => {
+    expect(printedBase(`${DEPLOYED}  example.com/*\n`)).toBeUndefined();
+  });
+});
+
 describe("the secrets file", () => {
   const FORM = 'secrets must contain {"API_KEY": "<key>"}, or lines such as API_KEY=<key>.';
 
@@ -110,14 +127,14 @@ describe("the secrets file", () => {
   });
 
   it.each([
-    ["no API_KEY", `OTHER=${secret}\n`, "API_KEY in secrets is missing or empty."],
-    ["nothing", "", "API_KEY in secrets is missing or empty."],
+    ["no API_KEY", `OTHER=${secret}\n`, FORM],
+    ["nothing", "", FORM],
     ["an empty API_KEY", "API_KEY=\n", "API_KEY in secrets is missing or empty."],
     ["an empty string", '{"API_KEY": ""}', "API_KEY in secrets is missing or empty."],
     ["an invalid entry", `API_KEY=${secret},two three\n`, "API_KEY in secrets: entry 2 is not a valid key"],
-    ["null", "null", "API_KEY in secrets is missing or empty."],
-    ["a string", `"${secret}"`, "API_KEY in secrets is missing or empty."],
-    ["UTF-16", Buffer.from(`\ufeffAPI_KEY=${secret}`, "utf16le"), "API_KEY in secrets is missing or empty."],
+    ["null", "null", FORM],
+    ["a string", `"${secret}"`, FORM],
+    ["UTF-16", Buffer.from(`\ufeffAPI_KEY=${secret}`, "utf16le"), FORM],
     ["a number", '{"API_KEY": 5}', FORM],
     ["null as API_KEY", '{"API_KEY": null}', FORM],
     ["an array of keys", `{"API_KEY": ["${secret}"]}`, FORM],

@@ -52,7 +52,7 @@ describe("waitUntilReady", () => {
     const failure = await waitUntilReady({ base, version: "new" }, soon()).catch((failure) => failure);
     expect(failure).toBeInstanceOf(NoAnswer);
     expect(failure).toMatchObject({
-      instead: "old",
+      cause: "old",
       message: `${base}/pets is answered by version old (401) instead of version new.`,
     });
   });
@@ -92,16 +92,18 @@ describe("the smoke test", () => {
   const created = `{"id":1,"name":"Smoke test","categoryId":9223372036854775807,"status":"sold"}`;
 
   it.each([
-    [[{ status: 200, body: "<html>" }], "GET /pets: expected 401, got 200: <html>"],
-    [[{ status: 401, body: "Who are you?" }], "GET /pets: expected a JSON object or array, got 401: Who are you?"],
-    [[{ status: 401, body: '{"code":"no"}' }], 'GET /pets: expected unauthorized, got 401: {"code":"no"}'],
+    [[{ status: 200, body: "<html>" }], 'GET /pets: expected 401 "code":"unauthorized", got 200: <html>'],
+    [[{ status: 401, body: '{"code":"no"}' }], 'GET /pets: expected 401 "code":"unauthorized", got 401: {"code":"no"}'],
     [[unauthorized], "POST /pets: the environment does not have this key (401)."],
     [
       [unauthorized, unauthorized, { status: 201, body: created }],
       "POST /pets: expected Location: /v1/pets/1, got 201",
     ],
     // The key is not shown, even if the server echoes it.
-    [[unauthorized, unauthorized, { status: 500 }], 'expected 201, got 500: {"authorization": "Bearer <key>"}'],
+    [
+      [unauthorized, unauthorized, { status: 500 }],
+      'expected 201 {"id":<id>,"name":"Smoke test","categoryId":9223372036854775807,"status":"sold"}, got 500: {"authorization": "Bearer <key>"}',
+    ],
     [[unauthorized, unauthorized, { status: 503 }], '/pets answers 503: {"authorization": "Bearer <key>"}'],
   ])("names the request whose answer is wrong: %j", async (scripted, message) => {
     answers = [...scripted];

@@ -32,7 +32,7 @@ it("passes against the service, and never adds more than one animal", async () =
 
 it.each([
   ["a wrong key", "/v1", "wrong", "POST /pets: the environment does not have this key (401)."],
-  ["no service", "/v2", "local-key", "GET /pets: expected 401, got 404: "],
+  ["no service", "/v2", "local-key", 'GET /pets: expected 401 "code":"unauthorized", got 404: '],
 ])("fails with %s, and says why", async (_, path, key, message) => {
   const target = { base: inject("origin") + path };
   await expect(smoke(target, key, { until: Date.now() + 10_000 })).rejects.toThrow(message);
@@ -55,7 +55,7 @@ it("prints its usage, and never a key", async () => {
     expect(output).not.toContain("s3cret");
     expect(status).toBe(2);
   }
-  expect(misused.at(-1)?.output).toContain("API_KEY: entry 2 is not a valid key.");
+  expect(misused.at(-1)?.output).toContain("API_KEY: entry 2 is not a valid key (");
   expect(failed.output).toContain("The smoke test failed: GET /pets: ");
   expect(failed.output).not.toContain("s3cret");
   expect(failed.status).toBe(1);

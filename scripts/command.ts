@@ -1,0 +1,20 @@
+// What all commands do in the same way: they reject wrong arguments with exit code 2, and notice that they are interrupted.
+
+import { constants } from "node:os";
+
+/** What `read` returns. If it throws, prints why, and how the command is used, and ends the process with 2. */
+export function readArguments<T>(usage: string, read: (args: string[], env: NodeJS.Dict<string>) => T): T {
+  try {
+    return read(process.argv.slice(2), process.env);
+  } catch (failure) {
+    console.error(`${(failure as Error).message}\nusage: ${usage}`);
+    process.exit(2);
+  }
+}
+
+/** Calls `react` instead of ending the process. `status`: the exit code of a process that the signal ends. */
+export function onInterruption(react: (signal: string, status: number) => void): void {
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.on(signal, () => react(signal, 128 + constants.signals[signal]));
+  }
+}
