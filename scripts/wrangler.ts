@@ -13,7 +13,7 @@ const WRANGLER = createRequire(import.meta.url).resolve("wrangler");
 /** A Wrangler command failed. The message contains what it printed. */
 export class WranglerFailed extends Error {
   constructor(command: string, output: string) {
-    // Without a terminal, Wrangler cannot ask which one; it recommends wrangler.toml, which is committed.
+    // Without a terminal, Wrangler cannot ask which account to use, and it recommends wrangler.toml, which is committed.
     const remedy = "Set CLOUDFLARE_ACCOUNT_ID to the id of one of your accounts.";
     const failed = `wrangler ${command} failed. ${output.includes("More than one account available") ? remedy : ""}`;
     super(`${output.trim()}\n${failed}`.trim());

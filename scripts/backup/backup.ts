@@ -1,5 +1,6 @@
-// Saves a store in a file, one row per line: `npm run backup -- <environment> <file>`. Callers can go on writing: the file is
-// the store as it was at the start. It gets its name when it is complete, and never replaces or follows anything.
+// Saves a store in a file, one row per line: `npm run backup -- <environment> <file>`. Callers can keep writing: the
+// file has the store as it was at the start. It appears under its name when it is complete. It never overwrites a file or
+// follows a link.
 
 import { randomUUID } from "node:crypto";
 import { closeSync, fsyncSync, linkSync, lstatSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";

@@ -5,7 +5,8 @@ import { environmentNames } from "../environment.ts";
 import { WranglerFailed } from "../wrangler.ts";
 import { connect, Failure, LOCAL, type Store } from "./store.ts";
 
-const AGAIN = "It did not finish. Run the same command again: a restore then continues.";
+const AGAIN = "It did not finish. Run the same command again; a restore continues where it stopped.";
+const NO_DATABASE = "This environment has no database yet. Its first deployment creates it: see docs/OPERATIONS.md.";
 
 /** Runs `npm run <name> -- <environment> <file>` and prints what `work` returns. Exits with 1 if the work fails. */
 export async function command(name: string, work: (store: Store, file: string) => Promise<string>): Promise<void> {
@@ -31,7 +32,7 @@ export async function command(name: string, work: (store: Store, file: string) =
 export function parseArguments([environment = "", file, ...more]: string[]): [environment: string, file: string] {
   const known = [LOCAL, ...environmentNames()].includes(environment);
   if (known && file && more.length === 0) return [environment, file];
-  throw new Error("Name one environment and one file, and nothing else.");
+  throw new Error("Name exactly one environment and one file.");
 }
 
 /** What to tell the operator. Throws an error that is a fault of this program. */
@@ -39,6 +40,7 @@ export function explain(failure: unknown): string {
   // Such as a file that does not exist: the message is enough.
   if (failure instanceof Failure || (failure instanceof Error && "syscall" in failure)) return failure.message;
   if (!(failure instanceof WranglerFailed)) throw failure;
+  if (failure.message.includes("Couldn't find a D1 DB")) return NO_DATABASE;
   const isLocked = /SQLITE_BUSY|database is locked/.test(failure.message);
   const hint = isLocked ? "\nAnother process uses the local store: stop `npm run dev` in this folder." : "";
   return `${failure.message} ${AGAIN}${hint}`;

@@ -60,7 +60,7 @@ function checker(keys: DatabaseSync): (bytes: Uint8Array, number: number) => Lin
   };
 }
 
-/** Not by readline, to which U+2028 in a name ends a line too. Of a line that is too long only the beginning is kept. */
+/** Not readline, because it also ends a line at U+2028, which a name can contain. Keeps only the start of an overlong line. */
 async function* linesOf(file: string): AsyncGenerator<Uint8Array> {
   let rest = Buffer.alloc(0);
   for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20 })) {

@@ -42,7 +42,7 @@ A restore fills an empty store, or continues one that did not finish. See "Back 
     console.log(
       store.isLocal
         ? "To empty the local store again, stop the service and remove .wrangler/state."
-        : `Callers get 503 while ${environment} is restored. To return to the state before:
+        : `Callers get 503 while ${environment} is restored. To return to the state before this run${count > 0 ? `, with those ${count} lines` : ""}:
 npx wrangler d1 time-travel restore DB --env ${environment} --bookmark ${await store.bookmark()}`,
     );
     if (!equal) {
@@ -62,7 +62,7 @@ npx wrangler d1 time-travel restore DB --env ${environment} --bookmark ${await s
   return `Restored ${environment} from ${file}: ${total} lines, read back and identical.`;
 }
 
-/** Compares the store with the lines, as far as the store goes. Gives the number of equal lines. */
+/** Compares the store with the lines, as far as the store goes. Returns how many lines are equal. */
 async function compare(store: Store, extent: Extent, lines: AsyncGenerator<Line>) {
   let count = 0;
   for await (const page of readStore(store, extent)) {
@@ -96,7 +96,7 @@ async function load(store: Store, part: Line[], before: Extent): Promise<Extent>
   const { table, id } = part.at(-1) as Line;
   const after: Extent = new Map([...before, [table, id]]);
   const guard = TABLES.map((table) => `(SELECT max(id) FROM ${table.name}) IS ${before.get(table) ?? "NULL"}`);
-  // What is not JSON is an error.
+  // json() fails for text that is not JSON.
   let sql = `SELECT json(iif(${guard.join(" AND ")}, 'null', 'The store has changed.'));\n`;
   for await (const lines of batches(part, STATEMENT_BYTES)) sql += loadSql(table, lines);
   for (let failures = 0; ; failures++) {

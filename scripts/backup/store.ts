@@ -38,15 +38,15 @@ export async function connect(environment: string, run: typeof wrangler = wrangl
     wait,
     migrate: `npx wrangler d1 migrations apply DB ${flags.join(" ")}`,
 
-    /** The rows of each statement. While D1 fails in a way that may pass, asks again: `sql` can depend on the failures. */
+    /** The rows of each statement. Retries while D1 fails transiently: `sql` can depend on the failures. */
     async query(sql: (failures: number) => string[]): Promise<Row[][]> {
       for (let failures = 0; ; failures++) {
         try {
           const output = await d1("execute", "DB", ...flags, "--json", "--command", sql(failures).join(";"));
           return (JSON.parse(output) as { results: Row[] }[]).map(({ results }) => results);
         } catch (failure) {
-          const mayPass = failure instanceof WranglerFailed && TRANSIENT.test(failure.message);
-          if (!mayPass || failures + 1 === TRIES) throw failure;
+          const isTransient = failure instanceof WranglerFailed && TRANSIENT.test(failure.message);
+          if (!isTransient || failures + 1 === TRIES) throw failure;
           await wait(failures);
         }
       }

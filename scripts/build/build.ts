@@ -6,10 +6,14 @@ import { prepareLocalService } from "./local-service.ts";
 import { checkPlainDeploy } from "./plain-deploy.ts";
 import { buildSite } from "./site.ts";
 
-const [environment] = process.argv.slice(2);
+const [environment = ""] = process.argv.slice(2);
 const { WRANGLER_COMMAND = "", SKIP_DEPLOY_CHECK } = process.env;
 
-if (environment && ["deploy", "versions upload"].includes(WRANGLER_COMMAND) && !SKIP_DEPLOY_CHECK) {
+const isPlainDeploy = ["deploy", "versions upload"].includes(WRANGLER_COMMAND) && !SKIP_DEPLOY_CHECK;
+if (isPlainDeploy && !environment) {
+  // Only a warning, because a dry run works without an environment.
+  console.error("WARNING: name the environment, --env staging or --env production. Otherwise this is one more Worker.");
+} else if (isPlainDeploy) {
   await checkPlainDeploy(environment).catch(({ message }: Error) => {
     console.error(
       `${message}\nNothing was deployed. Wrangler now reports a failed build: ignore the 100 lines that follow.`,

@@ -23,7 +23,7 @@ export function parseArguments(args: string[], env: NodeJS.Dict<string>) {
     },
   });
   const [name, ...rest] = positionals;
-  if (!name || rest.length > 0) throw new Error("Name one environment, and nothing else.");
+  if (!name || rest.length > 0) throw new Error("Name exactly one environment.");
   const { location, jurisdiction, wait, "secrets-file": file } = values;
   const place = Object.entries({ location, jurisdiction }).filter(([, value]) => value !== undefined);
   if (place.length > 1) throw new Error("Use --location or --jurisdiction, not both.");
@@ -45,10 +45,13 @@ export function parseArguments(args: string[], env: NodeJS.Dict<string>) {
   };
 }
 
-/** A base URL, without a slash at its end. Throws with a message for the operator. */
+/** A base URL, without a slash at its end. Throws with a message for the operator, which may not quote a password in it. */
 export function parseBase(source: string, text: string): string {
-  if (!/^https?:\/\//.test(text) || !URL.canParse(text)) throw new Error(`${source} must be an http or https URL.`);
-  return text.replace(/\/+$/, "");
+  const url = URL.parse(text);
+  const base = url && url.origin + url.pathname.replace(/\/+$/, "");
+  if (!base || !/^https?:\/\/.*\/v1$/.test(base))
+    throw new Error(`${source} must be an http or https URL that ends in /v1.`);
+  return base;
 }
 
 /** The base URL at the address that Wrangler printed. A workers.dev address works at once, a new domain some minutes later. */
@@ -63,8 +66,8 @@ export function lastKey(source: string, secret = ""): string {
   const { keys, invalid } = readKeys(secret);
   const key = keys.at(-1);
   if (key && invalid.length === 0) return key;
-  const rule = "a key has up to 512 letters, digits and -._~+/ characters";
-  throw new Error(`${source}: entry ${invalid.join(", ")} is not a valid key (${rule}).`);
+  const rule = "a key has up to 512 letters, digits and -._~+/ characters, and may end in =";
+  throw new Error(`${source} has entries that are not valid keys: ${invalid.join(", ")} (${rule}).`);
 }
 
 /** API_KEY in a secrets file, which is JSON or has the format of .env. */

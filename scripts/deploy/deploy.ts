@@ -25,6 +25,7 @@ onInterruption((signal, status) => {
 });
 
 let step = "";
+let uploaded = false;
 try {
   const traffic = await currentTraffic(environment);
   const exists = traffic !== undefined || (await hasDatabase(environment));
@@ -38,6 +39,12 @@ try {
 } catch (failure) {
   process.exitCode ??= 1;
   console.error(`\n${(failure as Error).message}\n\n${name} is not up to date.`);
+  // Without a secrets file, Wrangler takes the keys of the version that was uploaded last.
+  if (secrets && uploaded) {
+    console.error(
+      "Deploy with a secrets file next, even if it has the old keys: otherwise the keys of this version go live.",
+    );
+  }
   const where = step ? `see the step "${step}" above` : "nothing was changed";
   console.error(`${worker}: ${await describeTraffic(environment)}; ${where}.`);
 }
@@ -83,10 +90,10 @@ npx wrangler versions deploy <version>@100% --env ${name}`);
       // Without API_KEY in the environment, because it would win over the one in the file.
       const file = secrets ? ` --secrets-file ${secrets.file} --message "${NEW_KEYS}", with API_KEY unset` : "";
       throw new Error(`${failure.message} The version override was ignored for ${wait / 1000} s.
-If it always is, this deploys without a test: npx wrangler deploy --env ${name}${file}`);
+If this keeps happening, deploy without a test: npx wrangler deploy --env ${name}${file}`);
     });
     begin(`All traffic to version ${version}`);
-    if (!(await isDeployed(version))) throw new Error("Somebody else has deployed.");
+    if (!(await isDeployed(version))) throw new Error("Somebody else has deployed meanwhile. Deploy again.");
     interruption.signal.throwIfAborted();
     await setTraffic(environment, { [version]: 100 });
     await waitUntilReady(target, limits());
@@ -94,7 +101,7 @@ If it always is, this deploys without a test: npx wrangler deploy --env ${name}$
     try {
       if (await isDeployed(version)) await setTraffic(environment, { [current]: 100 });
     } catch (problem) {
-      console.error(`${(problem as Error).message} This gives all traffic back to version ${current}:
+      console.error(`${(problem as Error).message} To give all traffic back to version ${current}, run:
 npx wrangler versions deploy ${current}@100% --env ${name}`);
     }
     throw failure;
@@ -102,7 +109,7 @@ npx wrangler versions deploy ${current}@100% --env ${name}`);
   return target;
 }
 
-/** Whether the version is part of the current deployment, if only at 0 %: otherwise somebody else has deployed since. */
+/** Whether the version is part of the current deployment, if only at 0%: otherwise somebody else has deployed since. */
 async function isDeployed(version: string): Promise<boolean> {
   return version in ((await currentTraffic(environment)) ?? {});
 }
@@ -129,6 +136,7 @@ function upload(...command: string[]): Promise<string> {
   // An API_KEY in the environment would win over the one in the file, so both are the same. SKIP_DEPLOY_CHECK tells the
   // build step (scripts/build/plain-deploy.ts) that this is not a plain `wrangler deploy`.
   const env = { API_KEY: secrets?.keys, SKIP_DEPLOY_CHECK: "true" };
+  uploaded = true;
   return wrangler([...command, "--env", name, ...flags], { env });
 }
 

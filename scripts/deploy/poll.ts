@@ -1,5 +1,5 @@
-// Sends requests to a deployed service and ignores what a different version answers: for some seconds after a deployment
-// the previous version, or none, still answers at an address, on each of Cloudflare's machines independently.
+// Sends requests to a deployed service and ignores responses from other versions: for some seconds after a deployment, each of
+// Cloudflare's machines may still serve the previous version, or none.
 
 import { setTimeout as wait } from "node:timers/promises";
 import { CHALLENGE } from "../../src/http/authentication.ts";
@@ -10,7 +10,7 @@ export interface Target {
   base: string;
   /** The version that must answer. When omitted, any version may. */
   version?: string;
-  /** The name of the Worker whose `version` is requested by a header, even at 0 % of the traffic. */
+  /** The name of the Worker whose `version` is requested by a header, even at 0% of the traffic. */
   override?: string;
 }
 

@@ -93,13 +93,14 @@ function expectBody(answer: Answer, status: number, text: string): void {
 const expectError = (answer: Answer, status: number, code: string) => expectBody(answer, status, `"code":"${code}"`);
 
 if (import.meta.main) {
-  const usage = "API_KEY=<key> npm run smoke -- <base URL, such as http://localhost:8787/v1>";
+  const usage = "API_KEY=<key> npm run smoke -- <base URL that ends in /v1, such as http://localhost:8787/v1>";
   const { base, key } = readArguments(usage, ([base = ""], { API_KEY }) => ({
     base: parseBase("The base URL", base),
     key: lastKey("API_KEY", API_KEY),
   }));
   try {
     await smoke({ base }, key, { until: Date.now() + 30_000 });
+    console.log("The smoke test passed.");
   } catch (failure) {
     console.error(`The smoke test failed: ${(failure as Error).message}`);
     process.exitCode = 1;

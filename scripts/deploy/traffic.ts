@@ -24,7 +24,7 @@ export async function currentTraffic({ name }: Environment): Promise<Traffic | u
 export async function setTraffic({ name }: Environment, traffic: Traffic): Promise<void> {
   const specs = Object.entries(traffic).map(([version, percentage]) => `${version}@${percentage}`);
   await wrangler(["versions", "deploy", ...specs, "-y", "--env", name]);
-  console.log(`Traffic: ${specs.join(" %, ")} %`);
+  console.log(`Traffic: ${specs.join("%, ")}%`);
 }
 
 /** Which versions serve, in words. */
@@ -32,7 +32,7 @@ export async function describeTraffic(environment: Environment): Promise<string>
   try {
     const traffic = await currentTraffic(environment);
     if (!traffic) return "the Worker does not exist";
-    const parts = Object.entries(traffic).map(([version, percentage]) => `version ${version} serves ${percentage} %`);
+    const parts = Object.entries(traffic).map(([version, percentage]) => `version ${version} serves ${percentage}%`);
     return `${parts.join(", ")} of the requests`;
   } catch {
     return `could not read which version serves (npx wrangler deployments status --env ${environment.name})`;

@@ -13,7 +13,7 @@ import { copyProject, KEY, removeProject, startDev } from "../http/dev-server.ts
 import { send } from "../http/send.ts";
 
 const WINDOWS = process.platform === "win32";
-const SAMPLE = "scripts/sample.jsonl";
+const SAMPLE = "scripts/backup/sample.jsonl";
 const folder = copyProject();
 // For temporary files, so that a test sees what is left of them.
 const temporary = mkdtempSync(join(tmpdir(), "animal-store-"));
@@ -70,7 +70,7 @@ Restored local from ${SAMPLE}: 301 lines, read back and identical.\n`,
     expect(await restore("nowhere", SAMPLE)).toEqual({
       status: 2,
       output: "",
-      errors: `Name one environment and one file, and nothing else.
+      errors: `Name exactly one environment and one file.
 usage: npm run restore -- <local|staging|production> <file>\n`,
     });
     expect(await restore("local", "nowhere.jsonl")).toMatchObject({
@@ -122,7 +122,7 @@ describe("with an account", () => {
     cloudflare.flakyImports = 1;
     expect(await run("scripts/backup/restore.ts", "staging", SAMPLE)).toEqual({
       status: 0,
-      output: `Callers get 503 while staging is restored. To return to the state before:
+      output: `Callers get 503 while staging is restored. To return to the state before this run:
 npx wrangler d1 time-travel restore DB --env staging --bookmark 00000000-00000001-00000002-0123456789abcdef0123456789abcdef
 Restored staging from ${SAMPLE}: 301 lines, read back and identical.\n`,
       errors: "",

@@ -186,7 +186,7 @@ describe("the commands", () => {
     for (const environment of ["local", "staging", "production"]) {
       expect(parseArguments([environment, "pets.jsonl"])).toEqual([environment, "pets.jsonl"]);
     }
-    const problem = "Name one environment and one file, and nothing else.";
+    const problem = "Name exactly one environment and one file.";
     for (const wrong of ["", "local", "nowhere f", "toString f", "local f more", "f local"]) {
       expect(() => parseArguments(wrong.split(" "))).toThrow(problem);
     }
@@ -195,7 +195,7 @@ describe("the commands", () => {
 
   it("say what failed and what to do", () => {
     const again =
-      "wrangler d1 execute failed. It did not finish. Run the same command again: a restore then continues.";
+      "wrangler d1 execute failed. It did not finish. Run the same command again; a restore continues where it stopped.";
     expect(explain(new Failure("pets.jsonl is empty."))).toBe("pets.jsonl is empty.");
     expect(explain(failure('{"D1_RESET_DO":true}\n'))).toBe(`{"D1_RESET_DO":true}\n${again}`);
     expect(explain(failure("database is locked: SQLITE_BUSY"))).toBe(

@@ -284,7 +284,7 @@ describe("restore", () => {
     database.onLoad = () => Promise.reject(new Error(printed()));
     await expect(
       restore(database.store, fileOf(LINES)),
-    ).rejects.toThrow(`Callers get 503 while staging is restored. To return to the state before:
+    ).rejects.toThrow(`Callers get 503 while staging is restored. To return to the state before this run:
 npx wrangler d1 time-travel restore DB --env staging --bookmark ${BOOKMARK}`);
   });
 

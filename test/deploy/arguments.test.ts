@@ -64,8 +64,8 @@ describe("the arguments", () => {
   });
 
   it.each([
-    ["no environment", [], "Name one environment, and nothing else."],
-    ["two environments", ["staging", "production"], "Name one environment, and nothing else."],
+    ["no environment", [], "Name exactly one environment."],
+    ["two environments", ["staging", "production"], "Name exactly one environment."],
     ["an unknown environment", ["test"], "The environment must be staging or production."],
     ["an unknown flag", ["staging", "--secret-file", "s.env"], "Unknown option '--secret-file'"],
     ["two places", ["staging", "--location=weur", "--jurisdiction=eu"], "Use --location or --jurisdiction, not both."],
@@ -77,16 +77,18 @@ describe("the arguments", () => {
   });
 
   it.each(["nowhere", "localhost:8787/v1", "ftp://example.com/v1", "https://"])("reject SMOKE_URL=%s", (SMOKE_URL) => {
-    expect(messageOf(["staging"], { API_KEY: secret, SMOKE_URL })).toBe("SMOKE_URL must be an http or https URL.");
+    expect(messageOf(["staging"], { API_KEY: secret, SMOKE_URL })).toBe(
+      "SMOKE_URL must be an http or https URL that ends in /v1.",
+    );
   });
 
   it.each([
     [undefined, "API_KEY is missing or empty."],
     ["", "API_KEY is missing or empty."],
-    [`${secret},a b,${secret},`, "API_KEY: entry 2, 4 is not a valid key"],
-    [`${secret}\n${secret}`, "API_KEY: entry 1 is not a valid key"],
-    [`${secret}ü`, "API_KEY: entry 1 is not a valid key"],
-    ["k".repeat(513), "API_KEY: entry 1 is not a valid key"],
+    [`${secret},a b,${secret},`, "API_KEY has entries that are not valid keys: 2, 4 ("],
+    [`${secret}\n${secret}`, "API_KEY has entries that are not valid keys: 1 ("],
+    [`${secret}ü`, "API_KEY has entries that are not valid keys: 1 ("],
+    ["k".repeat(513), "API_KEY has entries that are not valid keys: 1 ("],
   ])("reject API_KEY=%j without quoting it", (API_KEY, message) => {
     const actual = messageOf(["staging"], { API_KEY });
     expect(actual).toContain(message);
@@ -131,7 +133,11 @@ describe("the secrets file", () => {
     ["nothing", "", FORM],
     ["an empty API_KEY", "API_KEY=\n", "API_KEY in secrets is missing or empty."],
     ["an empty string", '{"API_KEY": ""}', "API_KEY in secrets is missing or empty."],
-    ["an invalid entry", `API_KEY=${secret},two three\n`, "API_KEY in secrets: entry 2 is not a valid key"],
+    [
+      "an invalid entry",
+      `API_KEY=${secret},two three\n`,
+      "API_KEY in secrets has entries that are not valid keys: 2 (",
+    ],
     ["null", "null", FORM],
     ["a string", `"${secret}"`, FORM],
     ["UTF-16", Buffer.from(`\ufeffAPI_KEY=${secret}`, "utf16le"), FORM],

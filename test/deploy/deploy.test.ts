@@ -60,7 +60,7 @@ it("rejects a location for a database that exists", async () => {
   const { status, output } = await operator.deploy(["--jurisdiction", "eu"], { API_KEY: "one" });
   expect(status).toBe(1);
   expect(output).toContain(`${WORKER} already exists, and its location cannot be changed: leave out --location and`);
-  expect(output.trim()).toMatch(/ serves 100 % of the requests; nothing was changed\.$/);
+  expect(output.trim()).toMatch(/ serves 100% of the requests; nothing was changed\.$/);
 });
 
 // On Windows, one process cannot send Ctrl-C to another.
@@ -77,7 +77,7 @@ it.skipIf(process.platform === "win32")("keeps the current version when the oper
   expect(status).toBe(130);
   expect(output).toContain("Interrupted by SIGINT.\n\nstaging is not up to date.");
   expect(output.trim()).toMatch(
-    RegExp(`version ${serving?.[0]?.version_id} serves 100 % of the requests; see the step ".*" above.$`),
+    RegExp(`version ${serving?.[0]?.version_id} serves 100% of the requests; see the step ".*" above.$`),
   );
   expect(operator.serving()).toEqual(serving);
   expect((await seen.stop()).map(({ status }) => status)).toEqual([200]);
@@ -97,7 +97,7 @@ it("leaves a split of the traffic alone", async () => {
   deployments?.shift();
   expect(status).toBe(1);
   expect(output).toContain("Somebody has split the traffic between versions by hand.");
-  expect(output.trim()).toMatch(/ serves 90 %, version .* serves 10 % of the requests; nothing was changed\.$/);
+  expect(output.trim()).toMatch(/ serves 90%, version .* serves 10% of the requests; nothing was changed\.$/);
 });
 
 it("lets Wrangler alone deploy, and says what that leaves out", async () => {

@@ -72,7 +72,7 @@ const HUB = `export default {
 }`;
 
 export class Edge implements AsyncDisposable {
-  /** Whether the version override header is honoured. */
+  /** Whether the version override header is honored. */
   overrides = true;
   readonly #folder = mkdtempSync(join(tmpdir(), "animal-store-edge-"));
   readonly #databases: string[] = [];

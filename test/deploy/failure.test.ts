@@ -44,7 +44,7 @@ it("is not deployed by Wrangler alone before its database exists, and then is", 
 /** What every failed deployment leaves behind. */
 async function unchanged(output: string, seen: { stop(): ReturnType<ReturnType<typeof callers>["stop"]> }) {
   expect(output.trim().split("\n").at(-1)).toMatch(
-    RegExp(`^${WORKER}: version ${version} serves 100 % of the requests; `),
+    RegExp(`^${WORKER}: version ${version} serves 100% of the requests; `),
   );
   expect(operator.serving()).toEqual([{ version_id: version, percentage: 100 }]);
   expect(await seen.stop()).toEqual([{ status: 200, version }]);
