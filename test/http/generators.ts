@@ -3,6 +3,7 @@
 
 import { type Schema as AnySchema, Validator } from "@cfworker/json-schema";
 import fc, { type Arbitrary } from "fast-check";
+import { mapValues } from "../../src/openapi/schemas.ts";
 
 /** References are resolved, and integers are bigints, because a number cannot represent the bounds of an int64. */
 export interface Schema {
@@ -159,10 +160,6 @@ function wrongStrings(schema: Schema, name: string): Arbitrary<string> {
 function objectText(members: Record<string, string | undefined>): string {
   const present = Object.entries(members).filter(([, value]) => value !== undefined);
   return `{${present.map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(",")}}`;
-}
-
-export function mapValues<T, U>(object: Record<string, T>, map: (value: T, key: string) => U): Record<string, U> {
-  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value, key)]));
 }
 
 const print = (schema: Schema) =>

@@ -4,10 +4,11 @@
 import fc, { type Arbitrary } from "fast-check";
 import { afterAll, expect, inject, it } from "vitest";
 import { description } from "../../src/openapi/document.ts";
+import { mapValues } from "../../src/openapi/schemas.ts";
 import { printJson } from "../../src/values/json.ts";
 import type { Answer } from "../conformance.ts";
 import { KEY } from "./dev-server.ts";
-import { brokenObject, invalidText, mapValues, only, type Schema, text, valid, validText } from "./generators.ts";
+import { brokenObject, invalidText, only, type Schema, text, valid, validText } from "./generators.ts";
 import { send } from "./send.ts";
 
 interface Parameter {
