@@ -56,7 +56,7 @@ export function readKeys(secret: string): { keys: string[]; invalid: number[] } 
   return { keys: entries.filter(isKey), invalid };
 }
 
-export const isKey = (text: string): boolean => text.length <= MAX_LENGTH && TOKEN.test(text);
+const isKey = (text: string): boolean => text.length <= MAX_LENGTH && TOKEN.test(text);
 
 const encoder = new TextEncoder();
 

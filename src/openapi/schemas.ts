@@ -7,7 +7,7 @@ import { INT64 } from "../values/int64.ts";
 export type JsonSchema = Record<string, unknown>;
 
 /** A schema with a description of itself and of each of its properties. */
-export interface Component {
+interface Component {
   schema: z.ZodMiniType;
   description: string;
   properties: Record<string, string>;

@@ -18,7 +18,7 @@ const OptionalKey = z.optional(IdempotencyKey);
 const NewPetJson = jsonText(NewPet);
 
 export const UNKNOWN_ID = "There is no animal with this id.";
-export const KEY_USED = usedFor("animal");
+const KEY_USED = usedFor("animal");
 
 export async function listPets({ request, url, search }: ApiRequest, env: Env): Promise<Response> {
   const [query] = validated(PetQuery.safeParse(parseQuery(search, PetQuery.shape)));
