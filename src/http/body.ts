@@ -15,7 +15,7 @@ const JSON_TYPE = /^(application\/json|[!#$%&'*+.^_`|~\w-]+\/[!#$%&'*+.^_`|~\w-]
 // V8 hashes short strings of digits predictably: thousands that collide would keep JSON.parse busy for 15 ms.
 const DIGIT_STRINGS = /"\d{1,7}"/g;
 const MAX_DIGIT_STRINGS = 1000;
-const TOO_MANY_DIGIT_STRINGS = `The body must have at most ${MAX_DIGIT_STRINGS} strings of 1 to 7 digits`;
+export const DIGITS_LIMIT = `at most ${MAX_DIGIT_STRINGS} strings of 1 to 7 digits`;
 
 /** The text of a JSON body. Throws 415, 413, and 400 if the body is incomplete or not valid UTF-8. */
 export async function readJsonText(request: Request): Promise<string> {
@@ -45,7 +45,7 @@ export function jsonText<Shape extends z.core.$ZodShape>(schema: z.ZodMiniObject
   const parsed = z.transform((text: string, { issues }): unknown => {
     try {
       if ((text.match(DIGIT_STRINGS)?.length ?? 0) <= MAX_DIGIT_STRINGS) return parseJson(text, named);
-      issues.push({ code: "custom", message: TOO_MANY_DIGIT_STRINGS, input: text });
+      issues.push({ code: "custom", message: `The body must have ${DIGITS_LIMIT}`, input: text });
     } catch {
       issues.push({ code: "custom", message: "The body is not valid JSON; it must be one JSON object", input: text });
     }

@@ -1,7 +1,7 @@
 // The description of pets: their properties, and their operations with an example of every response.
 
 import * as z from "zod/mini";
-import { BODY_LIMIT, jsonText } from "../http/body.ts";
+import { BODY_LIMIT, DIGITS_LIMIT, jsonText } from "../http/body.ts";
 import { validated } from "../http/errors.ts";
 import { parseQuery } from "../http/query.ts";
 import { DEPRECATION_HEADERS, REMOVAL, REMOVED } from "../pets/deprecation.ts";
@@ -59,7 +59,7 @@ export const petPaths = {
       operationId: "createPet",
       tags: [petTag.name],
       summary: "Add an animal",
-      description: `The body is JSON of at most ${BODY_LIMIT} bytes, sent as \`application/json\` or as any \`+json\` type.`,
+      description: `The body is JSON of at most ${BODY_LIMIT} bytes with ${DIGITS_LIMIT}, sent as \`application/json\` or as any \`+json\` type.`,
       parameters: [idempotencyParameter("animal")],
       requestBody: { required: true, content: body("NewPet", NEW_REX) },
       responses: {

@@ -4,12 +4,18 @@ import * as z from "zod/mini";
 import { after, limit } from "../http/paging.ts";
 import { once, querySchema } from "../http/query.ts";
 import { Int64 } from "../values/int64.ts";
-import { Name } from "../values/name.ts";
 import { must } from "../values/wording.ts";
 
 const STATUSES = ["available", "pending", "sold"] as const;
 
 export const PetStatus = z.enum(STATUSES, must(`one of ${STATUSES.join(", ")}`));
+
+const beName = must("a string with at least one character that is not white space");
+
+const Name = z.string(beName).check(
+  z.regex(/\S/, beName),
+  z.refine((name) => name.isWellFormed(), "must be well-formed Unicode, without lone surrogates"),
+);
 
 const properties = {
   name: Name,
