@@ -27,8 +27,8 @@ export interface DescribedOperation {
   method: string;
   operationId: string;
   deprecated?: boolean;
-  parameters: { name: string; in: string; schema: Schema }[];
-  requestBody?: { content: DescribedBody };
+  parameters: { name: string; in: string; required?: boolean; schema: Schema }[];
+  requestBody?: { required: boolean; content: DescribedBody };
   responses: Record<string, DescribedResponse>;
 }
 

@@ -4,6 +4,7 @@
 import type { Schema } from "@cfworker/json-schema";
 import { describe, expect, it } from "vitest";
 import index from "../../src/index.ts?raw";
+import { description } from "../../src/openapi/document.ts";
 import { ALLOWED_HEADERS, EXPOSED_HEADERS } from "../../src/http/responses.ts";
 import { componentOf, type DescribedResponse, describedHeaders, operations } from "../conformance.ts";
 
@@ -24,6 +25,16 @@ describe("the description", () => {
     const parameters = operations.flatMap((operation) => operation.parameters.filter((p) => p.in === "header"));
     const names = new Set(["Authorization", "Content-Type", ...parameters.map(({ name }) => name)]);
     expect(ALLOWED_HEADERS.toSorted()).toEqual([...names].sort());
+  });
+
+  it("requires the bearer key, and every body and path parameter", () => {
+    expect(description.security).toEqual([{ apiKey: [] }]);
+    expect(description.components.securitySchemes.apiKey).toMatchObject({ type: "http", scheme: "bearer" });
+    for (const { requestBody, parameters } of operations) {
+      expect(requestBody?.required ?? true).toBe(true);
+      expect(parameters.filter((parameter) => parameter.in === "path" && !parameter.required)).toEqual([]);
+      expect(["path", "query", "header"]).toEqual(expect.arrayContaining(parameters.map((parameter) => parameter.in)));
+    }
   });
 
   it.each(operations)("has an int64 for every identifier of $operationId", ({ parameters, requestBody, responses }) => {
