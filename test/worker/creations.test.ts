@@ -61,6 +61,12 @@ describe.each(creations)("$operationId", ({ path, add, examples, ...creation }) 
     expect(JSON.parse((await call(`/v1${path}`)).text)).toEqual([{ id: 1, ...first }]);
   });
 
+  it.each(Object.keys(first))("says what a wrong %s must be", async (name) => {
+    const { status, text } = await add({ ...first, [name]: [] }, "key");
+    expect(status).toBe(400);
+    expect(JSON.parse(text).message).toMatch(RegExp(`^${name} must be `));
+  });
+
   it.each(Object.keys(first))("responds 422 to a different %s under the same key", async (name) => {
     await add(first, "key");
     expect((await add({ ...first, [name]: second[name] }, "key")).status).toBe(422);
