@@ -1,22 +1,13 @@
-// The description matches the service: its operations are the routes, and its headers are those that browsers can send and
-// read.
+// The description matches the interface and the service: what is required, its types, and the headers that browsers can send
+// and read.
 
 import type { Schema } from "@cfworker/json-schema";
 import { describe, expect, it } from "vitest";
-import index from "../../src/index.ts?raw";
 import { description } from "../../src/openapi/document.ts";
 import { ALLOWED_HEADERS, EXPOSED_HEADERS } from "../../src/http/responses.ts";
 import { componentOf, type DescribedResponse, describedHeaders, operations } from "../conformance.ts";
 
 describe("the description", () => {
-  it("has the routes of src/index.ts as its operations", () => {
-    const routes = [...index.matchAll(/^ {2}\.(get|post|put|patch|delete)\("([^"]+)"/gm)].map(
-      ([, method = "", path = ""]) => `${method.toUpperCase()} ${path.replaceAll(/:(\w+)/g, "{$1}")}`,
-    );
-    const described = operations.map(({ method, path }) => `${method} /v1${path}`);
-    expect(routes.sort()).toEqual(described.sort());
-  });
-
   it("describes the headers that a browser may read", () => {
     expect(EXPOSED_HEADERS.toSorted()).toEqual(describedHeaders.toSorted());
   });
