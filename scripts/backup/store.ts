@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { TRANSIENT } from "../../src/d1/database.ts";
+import { isTransient } from "../../src/d1/database.ts";
 import { parseJson } from "../../src/values/json.ts";
 import { applyLocalMigrations } from "../migrations.ts";
 import { WranglerFailed, wrangler } from "../wrangler.ts";
@@ -45,8 +45,8 @@ export async function connect(environment: string, run: typeof wrangler = wrangl
           const output = await d1("execute", "DB", ...flags, "--json", "--command", sql(failures).join(";"));
           return (JSON.parse(output) as { results: Row[] }[]).map(({ results }) => results);
         } catch (failure) {
-          const isTransient = failure instanceof WranglerFailed && TRANSIENT.test(failure.message);
-          if (!isTransient || failures + 1 === TRIES) throw failure;
+          const canRetry = failure instanceof WranglerFailed && isTransient(failure.message);
+          if (!canRetry || failures + 1 === TRIES) throw failure;
           await wait(failures);
         }
       }

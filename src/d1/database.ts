@@ -34,9 +34,7 @@ export async function query<Row>(statement: D1PreparedStatement): Promise<Partia
     if (/no such (table|column)/.test(message)) {
       throw new Error(`${message} (Are the migrations applied? ${MIGRATE})`, { cause: failure });
     }
-    // An error in the SQL may quote any word of it.
-    if (TRANSIENT.test(message) && !message.includes("SQLITE_ERROR"))
-      throw new TransientFailure(message, { cause: failure });
+    if (isTransient(message)) throw new TransientFailure(message, { cause: failure });
     throw failure;
   }
 }
@@ -45,7 +43,7 @@ const MIGRATE = "npx wrangler d1 migrations apply DB --env <environment> --remot
 
 // D1 has no error codes. https://developers.cloudflare.com/d1/observability/debug-d1/ lists some of its messages; the others
 // were seen in production.
-export const TRANSIENT = new RegExp(
+const TRANSIENT = new RegExp(
   [
     "network connection lost",
     "\\breset\\b",
@@ -65,6 +63,9 @@ export const TRANSIENT = new RegExp(
   ].join("|"),
   "i",
 );
+
+/** Whether a failure of D1 with this message is transient. An error in the SQL is not, although it may quote any word. */
+export const isTransient = (message: string): boolean => TRANSIENT.test(message) && !message.includes("SQLITE_ERROR");
 
 const MAX_TRIES = 3;
 const FIRST_WAIT = 100; // milliseconds, at most
