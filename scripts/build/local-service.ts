@@ -5,6 +5,7 @@ import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parseEnv } from "node:util";
+import { readKeys } from "../../src/http/authentication.ts";
 import { applyLocalMigrations } from "../migrations.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -16,7 +17,7 @@ export async function prepareLocalService(): Promise<void> {
   const other = otherService();
   cpSync(`${SECRETS}.example`, SECRETS, { force: false });
   await applyLocalMigrations();
-  const [key] = parseEnv(readFileSync(SECRETS, "utf8"))["API_KEY"]?.split(",") ?? [];
+  const [key] = readKeys(parseEnv(readFileSync(SECRETS, "utf8"))["API_KEY"] ?? "").keys;
   // Without the trailing newline, which Wrangler would print as an empty line.
   process.stdout.write(`The API reference is at /, the service at /v1, and its key is ${key} (.dev.vars).
 To empty the store, stop the service and remove .wrangler/state.`);

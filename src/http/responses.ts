@@ -1,11 +1,14 @@
 // The headers of every response. `Access-Control-Allow-Origin: *` is safe here: browsers never add the key by themselves, so a
 // different site cannot use a visitor's key.
 
+import { BOOKMARK_HEADER } from "../d1/database.ts";
+import { IDEMPOTENCY_HEADER } from "./idempotency.ts";
+
 /** Which version of the Worker sent a response: the id in its version metadata binding. */
 export const VERSION_HEADER = "Worker-Version";
 
 /** The request headers that a script from another origin may send. */
-export const ALLOWED_HEADERS = ["Authorization", "Content-Type", "Idempotency-Key", "x-d1-bookmark"];
+export const ALLOWED_HEADERS = ["Authorization", "Content-Type", IDEMPOTENCY_HEADER, BOOKMARK_HEADER];
 
 /** The response headers that such a script may read. */
 export const EXPOSED_HEADERS = [
@@ -18,7 +21,7 @@ export const EXPOSED_HEADERS = [
   "Sunset",
   "WWW-Authenticate",
   VERSION_HEADER,
-  "x-d1-bookmark",
+  BOOKMARK_HEADER,
 ];
 
 // Headers objects, because copying one costs half as much as filling one.
