@@ -162,7 +162,7 @@ describe("backup and restore", () => {
     expect(limits.slice(0, 4)).toEqual([1000, 792, 99, 792]);
     // A few more, for the tables, their columns and the greatest id.
     expect(database.rowsRead).toBeLessThan(2200 + 50);
-    // Progress needs no count.
+    // Progress is shown without counting rows.
     const reached: string[] = [];
     for await (const page of readStore(database.store, await readExtent(database.store))) reached.push(page.reached);
     expect(reached).toEqual([1000, 1792, 2200].map((id) => `pets up to id ${id} of 2200`));

@@ -107,7 +107,7 @@ export async function startCloudflare(): Promise<Cloudflare> {
     }
   });
 
-  // A file of SQL is announced, uploaded to where the answer says, and then run. Imports have been seen to fail beyond 5 MB,
+  // A SQL file is announced, uploaded to the URL in the response, and then run. Imports have been seen to fail beyond 5 MB,
   // and D1 does not tell why one fails.
   const reset = () => ok({ success: true, status: "error", messages: [], errors: ['{"D1_RESET_DO":true}'] });
   let imports = 0;

@@ -102,5 +102,7 @@ it.each(Object.entries(pages))("%s links only to files that exist", (page, text)
   const links = [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, link = ""]) =>
     new URL(link, `file:///${page}`).pathname.slice(1),
   );
-  expect(links.filter((link) => !files.some((file) => file === link || file.startsWith(link)))).toEqual([]);
+  expect(
+    links.filter((link) => !files.some((file) => file === link || file.startsWith(`${link.replace(/\/$/, "")}/`))),
+  ).toEqual([]);
 });
