@@ -14,7 +14,7 @@ export function openSession(db: D1Database, { headers }: Request): D1DatabaseSes
   return db.withSession(BOOKMARK.test(bookmark) ? bookmark : "first-primary");
 }
 
-/** The response header with the session's newest bookmark. Empty before the session's first query. */
+/** The response header with the session's newest bookmark. Empty if it did not start at one and has not run a statement. */
 export function bookmarkOf(session: D1DatabaseSession): Record<string, string> {
   const bookmark = session.getBookmark();
   return bookmark ? { [BOOKMARK_HEADER]: bookmark } : {};
@@ -24,9 +24,9 @@ export function bookmarkOf(session: D1DatabaseSession): Record<string, string> {
 export class TransientFailure extends Error {}
 
 /** The rows that D1 returns, which may lack what the statement selects. Throws TransientFailure, or what D1 threw. */
-export async function query<Row>(statement: D1PreparedStatement): Promise<Partial<Row>[]> {
+export async function runStatement(statement: D1PreparedStatement): Promise<Record<string, unknown>[]> {
   try {
-    const { results } = await statement.all<Row>();
+    const { results } = await statement.all();
     if (!Array.isArray(results)) throw new Error("D1 did not return a list of rows.");
     return results;
   } catch (failure) {
@@ -75,7 +75,7 @@ const NO_RETRY_AFTER = 5_000; // milliseconds
  * Runs a round trip that is safe to repeat, and repeats it while D1 fails transiently. D1 itself retries only reads: after a
  * failed write, it is unknown whether anything was stored. Waits a random time, up to 100 ms and then 200 ms ("full jitter").
  */
-export async function retry<T>(trip: () => Promise<T>): Promise<T> {
+export async function retryTransient<T>(trip: () => Promise<T>): Promise<T> {
   const start = Date.now();
   for (let tries = 1; ; tries++) {
     try {

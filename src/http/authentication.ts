@@ -3,7 +3,7 @@
 
 import { ApiError } from "./errors.ts";
 import { logFailure } from "./log.ts";
-import type { ApiRequest } from "./routing.ts";
+import type { Context } from "./routing.ts";
 
 export const CHALLENGE = 'Bearer realm="animal-store"';
 export const INVALID_TOKEN = `${CHALLENGE}, error="invalid_token"`;
@@ -16,7 +16,7 @@ const MAX_LENGTH = 512; // characters of a key, of one byte each
 const presented = new Uint8Array(MAX_LENGTH);
 
 /** Throws 401 unless the request has one of the keys in `API_KEY`, and an Error if that secret has no valid key. */
-export function authenticate({ request }: ApiRequest, env: Env): void {
+export function authenticate({ request }: Context, env: Env): void {
   const valid = keysOf(env.API_KEY, request);
   const [, credentials] = /^Bearer +(.*)$/is.exec(request.headers.get("Authorization") ?? "") ?? [];
   if (!credentials) throw new ApiError("unauthorized", KEY_REQUIRED, { "WWW-Authenticate": CHALLENGE });
@@ -24,7 +24,11 @@ export function authenticate({ request }: ApiRequest, env: Env): void {
   // Not `some`, which stops at the first match and so reveals which key it was.
   const matches = valid.filter((key) => crypto.subtle.timingSafeEqual(key, presented));
   if (matches.length === 0 || !isKey(credentials)) {
-    throw new ApiError("unauthorized", "The API key is not valid.", { "WWW-Authenticate": INVALID_TOKEN });
+    // Two headers arrive joined by a comma, which a key cannot contain.
+    const problem = credentials.includes(",")
+      ? "Send one Authorization header, with one key."
+      : "The API key is not valid.";
+    throw new ApiError("unauthorized", problem, { "WWW-Authenticate": INVALID_TOKEN });
   }
 }
 
@@ -37,12 +41,8 @@ function keysOf(secret: string | undefined, request: Request): Uint8Array[] {
     prepared = { secret, keys: keys.map((key) => pad(new Uint8Array(MAX_LENGTH), key)) };
     // If no entry is valid, every request logs the failure below.
     if (invalid.length > 0 && keys.length > 0) {
-      const places = invalid.join(", ");
-      const problem =
-        invalid.length === 1
-          ? `entry ${places} is not a valid key and is ignored`
-          : `entries ${places} are not valid keys and are ignored`;
-      logFailure("configuration", `Secret API_KEY: ${problem}.`, request);
+      const cause = `Secret API_KEY: ignored these entries, which are not valid keys: ${invalid.join(", ")}.`;
+      logFailure("configuration", cause, request);
     }
   }
   if (prepared.keys.length === 0) throw new Error("The secret API_KEY is missing or has no valid key.");

@@ -5,8 +5,8 @@ import type { RouteEntry } from "itty-router";
 import { ApiError } from "./errors.ts";
 import { ALLOWED_HEADERS, noContent } from "./responses.ts";
 
-/** What the router gets: a plain object, because it writes to its argument. */
-export interface ApiRequest {
+/** What an operation gets: a plain object, because the router writes to it. */
+export interface Context {
   /** GET also for HEAD. */
   method: string;
   /** Without the query: the router would parse it, and lose some repeated parameters. */
@@ -17,10 +17,10 @@ export interface ApiRequest {
   params: Record<string, string>;
 }
 
-export type Handler = (request: ApiRequest, env: Env) => Promise<Response>;
+export type Handler = (context: Context, env: Env) => Promise<Response>;
 
 /** Throws 400 if the Host header is not a valid host, because the request then has no URL (RFC 9112, section 3.2). */
-export function toApiRequest(request: Request): Omit<ApiRequest, "params"> {
+export function toContext(request: Request): Omit<Context, "params"> {
   const [address = "", search = ""] = request.url.split(/\?(.*)/s);
   const url = URL.parse(address);
   if (!url) throw new ApiError("bad_request", "The Host header must be a valid host, with or without a port.");
@@ -29,12 +29,12 @@ export function toApiRequest(request: Request): Omit<ApiRequest, "params"> {
   return { method, url: url.origin + url.pathname, search, request };
 }
 
-export function rejectTrailingSlash({ url }: ApiRequest): void {
-  if (url.endsWith("/")) throw notFound();
+export function rejectTrailingSlash({ url }: Context): void {
+  if (url.endsWith("/")) throw notFound(`${NOTHING_HERE} Paths do not end with a slash.`);
 }
 
 /** Rejects a request without a route: with 405 if the path has other methods (RFC 9110, section 15.5.6), else with 404. */
-export function unrouted(routes: RouteEntry[]): (request: ApiRequest) => never {
+export function unrouted(routes: RouteEntry[]): (context: Context) => never {
   return ({ method, url }) => {
     const { pathname } = new URL(url);
     const methods = methodsOf(routes.filter(([, pattern]) => pattern.test(pathname)));
@@ -65,4 +65,6 @@ export function allowed(methods: string[]): string {
 
 export const notAllowed = (method: string, allow: string) => `${method} is not allowed here; use ${allow}.`;
 
-const notFound = () => new ApiError("not_found", "There is nothing at this path.");
+const NOTHING_HERE = "There is nothing at this path.";
+
+const notFound = (message = NOTHING_HERE) => new ApiError("not_found", message);

@@ -1,7 +1,7 @@
 // The OpenAPI 3.1 document, derived from the schemas that validate requests and the constants in responses. It is built ahead of
 // time (scripts/build/build.ts): the Worker neither contains nor creates it.
 
-import { describePaths } from "./operations.ts";
+import { describePaths } from "./paths.ts";
 import { petComponents, petPaths, petTag } from "./pets.ts";
 import { errorComponents } from "./responses.ts";
 import { componentSchemas } from "./schemas.ts";
@@ -14,7 +14,7 @@ export const description = {
     summary: "List the animals in the store, add one, or get one.",
     license: { name: "MIT", identifier: "MIT" },
   },
-  servers: [{ url: "/v1", description: "The service that serves this description" }],
+  servers: [{ url: "/v1", description: "This service" }],
   security: [{ apiKey: [] }],
   tags: [petTag],
   paths: describePaths(petPaths),

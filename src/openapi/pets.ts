@@ -1,21 +1,24 @@
 // The description of pets: their properties, and their operations with an example of every response.
 
 import * as z from "zod/mini";
-import { BODY_LIMIT, DIGITS_LIMIT, jsonText } from "../http/body.ts";
+import { BODY_LIMIT, TOO_LARGE, unsupported } from "../http/body.ts";
 import { validated } from "../http/errors.ts";
+import { IDEMPOTENCY_HEADER, IdempotencyKey } from "../http/idempotency.ts";
 import { parseQuery } from "../http/query.ts";
-import { DEPRECATION_HEADERS, REMOVAL, REMOVED } from "../pets/deprecation.ts";
-import { UNKNOWN_ID } from "../pets/operations.ts";
+import { DEPRECATION_HEADERS, REMOVED, SUNSET } from "../pets/deprecation.ts";
+import { KEY_USED, NewPetText, UNKNOWN_ID } from "../pets/operations.ts";
 import { NewPet, Pet, PetQuery, PetStatus } from "../pets/pet.ts";
 import { INT64 } from "../values/int64.ts";
-import type { PathItem } from "./operations.ts";
-import { body, bookmark, constant, creationErrors, error, header, messageOf, pageResponses } from "./responses.ts";
-import { component, idempotencyParameter, queryParameters } from "./schemas.ts";
+import type { PathItem } from "./paths.ts";
+import { body, bookmark, constant, error, header, messageOf } from "./responses.ts";
+import { jsonSchemas, queryParameters } from "./schemas.ts";
 
 // Both have every property and differ in each, because tests store and compare them.
 const REX = { id: 1n, name: "Rex", categoryId: 7n, status: "available" } satisfies Required<Pet>;
 const ADA = { id: 2n, name: "Ada", categoryId: 8n, status: "sold" } satisfies Required<Pet>;
 const { id: _, ...NEW_REX } = REX;
+
+export const REMOVAL = SUNSET.toLocaleDateString("en-GB", { dateStyle: "long", timeZone: "UTC" });
 
 export const petTag = { name: "pets", description: "The animals in the store." };
 
@@ -26,14 +29,19 @@ const PROPERTIES = {
 };
 
 export const petComponents = {
-  PetStatus: component(PetStatus, "Availability status."),
-  NewPet: component(NewPet, "An animal to add. Unknown properties are ignored.", PROPERTIES),
-  Pet: component(Pet, "An animal in the store.", {
-    id: "Unique identifier, assigned by the service on creation. Identifiers increase and are never reused.",
-    ...PROPERTIES,
-    status: "Availability status.",
-  }),
-  Pets: component(z.array(Pet), "Animals, in ascending order of `id`."),
+  // Each use has its own description.
+  PetStatus: { schema: PetStatus },
+  NewPet: { schema: NewPet, description: "An animal to add. Unknown properties are ignored.", properties: PROPERTIES },
+  Pet: {
+    schema: Pet,
+    description: "An animal in the store.",
+    properties: {
+      id: "Unique identifier, assigned by the service. Identifiers start at 1 and increase.",
+      ...PROPERTIES,
+      status: "Availability status.",
+    },
+  },
+  Pets: { schema: z.array(Pet), description: "Animals, in ascending order of `id`." },
 };
 
 export const petPaths = {
@@ -41,7 +49,7 @@ export const petPaths = {
     get: {
       operationId: "listPets",
       tags: [petTag.name],
-      summary: "List all animals",
+      summary: "List animals",
       description:
         "Returns a page of animals. If there are more, `Link` has the URL of the next page; follow it until it is absent.",
       parameters: queryParameters(PetQuery, petComponents, {
@@ -49,18 +57,40 @@ export const petPaths = {
         status: "Return only animals with this status.",
         after: "Return only animals with a greater `id`. The `Link` header of a page has the value for the next page.",
       }),
-      responses: pageResponses(
-        "Pets",
-        [REX, ADA],
-        messageOf(() => validated(PetQuery.safeParse(parseQuery("limit=0&offset=20", PetQuery.shape)))),
-      ),
+      responses: {
+        200: {
+          description: "A page of animals.",
+          headers: {
+            ...bookmark(),
+            Link: header(
+              "The next page (RFC 8288). Absent on the last page.",
+              { type: "string", pattern: '^<[^<>]+>; rel="next"$' },
+              false,
+            ),
+          },
+          content: body("Pets", [REX, ADA]),
+        },
+        ...error(
+          "bad_request",
+          "A query parameter is invalid, unknown or repeated.",
+          messageOf(() => validated(PetQuery.safeParse(parseQuery("limit=0&offset=20")))),
+        ),
+      },
     },
     post: {
       operationId: "createPet",
       tags: [petTag.name],
       summary: "Add an animal",
-      description: `The body is JSON of at most ${BODY_LIMIT} bytes with ${DIGITS_LIMIT}, sent as \`application/json\` or as any \`+json\` type.`,
-      parameters: [idempotencyParameter("animal")],
+      description: `Adds an animal and returns it with its new \`id\`. Send its name, its category and, optionally, its status as JSON (\`application/json\` or any \`+json\` type) of at most ${BODY_LIMIT} bytes. With an \`${IDEMPOTENCY_HEADER}\`, the request is safe to send again.`,
+      parameters: [
+        {
+          name: IDEMPOTENCY_HEADER,
+          in: "header",
+          description:
+            "Makes the request safe to send again. Each key adds one animal: sending the same animal again returns the same 201, body and `Location`; a different animal is rejected with 422. Keys do not expire. Use a new UUID for each animal. A key that contains a comma must be in quotation marks, which are not part of the key.",
+          schema: jsonSchemas({ IdempotencyKey }, "input")["IdempotencyKey"],
+        },
+      ],
       requestBody: { required: true, content: body("NewPet", NEW_REX) },
       responses: {
         201: {
@@ -70,17 +100,30 @@ export const petPaths = {
             Location: header("The path of the animal.", { type: "string", pattern: "^/v1/pets/[1-9][0-9]*$" }),
           },
           content: body("Pet", REX),
-          links: {
-            getPet: {
-              operationId: "getPet",
-              parameters: { petId: "$response.body#/id" },
-              description: "The animal that was added.",
-            },
-          },
         },
-        ...creationErrors(
-          "animal",
-          messageOf(() => validated(jsonText(NewPet).safeParse('{"categoryId":"1"}'))),
+        ...error(
+          "bad_request",
+          `The body is incomplete, is not valid JSON, lacks required fields or has invalid values; or the \`${IDEMPOTENCY_HEADER}\` is not valid.`,
+          messageOf(() => validated(NewPetText.safeParse('{"categoryId":"1"}'))),
+        ),
+        ...error("content_too_large", "The body is too large.", TOO_LARGE),
+        ...error(
+          "unsupported_media_type",
+          "The body is not sent as JSON, or it has a Content-Encoding.",
+          unsupported({ isJson: false, isPlain: true }),
+          {
+            "Accept-Encoding": header(
+              "Present if the body has a Content-Encoding: none is accepted (RFC 9110).",
+              { type: "string", const: "identity" },
+              false,
+            ),
+          },
+        ),
+        ...error(
+          "unprocessable_content",
+          `The \`${IDEMPOTENCY_HEADER}\` was already used for a different animal.`,
+          KEY_USED,
+          bookmark(),
         ),
       },
     },
@@ -90,7 +133,7 @@ export const petPaths = {
       operationId: "getPet",
       tags: [petTag.name],
       summary: `Get an animal (until ${REMOVAL})`,
-      description: `Deprecated. It will be removed on ${REMOVAL} and return 410 from then on. Use \`GET /pets\` with the \`status\` filter or with \`after\` instead.`,
+      description: `Returns one animal. Deprecated: from ${REMOVAL} it returns 410. Use \`GET /pets\` instead, with the \`status\` filter or, to look up one \`id\`, with \`after\` set to the \`id\` minus 1 and \`limit\` to 1.`,
       deprecated: true,
       parameters: [
         {
@@ -109,7 +152,7 @@ export const petPaths = {
       },
       responses: {
         200: { description: "The animal.", headers: bookmark(), content: body("Pet", REX) },
-        ...error("not_found", "No animal has this identifier.", UNKNOWN_ID, bookmark({ required: false })),
+        ...error("not_found", UNKNOWN_ID, UNKNOWN_ID, bookmark({ required: false })),
         ...error("gone", "The operation has been removed.", REMOVED),
       },
     },

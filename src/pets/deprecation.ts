@@ -5,12 +5,11 @@ import { ApiError, renderError } from "../http/errors.ts";
 import { withHeaders } from "../http/responses.ts";
 import type { Handler } from "../http/routing.ts";
 
-/** The day of the removal, which starts at midnight UTC. */
-export const REMOVAL = "5 December 2030";
-export const REMOVED = `getPet was removed on ${REMOVAL}: use GET /v1/pets with the status filter instead.`;
-
 const DEPRECATED = new Date("2026-11-20");
-const SUNSET = new Date(`${REMOVAL} UTC`);
+/** The day of the removal, which starts at midnight UTC. */
+export const SUNSET = new Date("2030-12-05");
+
+export const REMOVED = `getPet was removed on ${SUNSET.toISOString().slice(0, 10)}: use GET /v1/pets, with the status filter or, to look up one id, with after=<id minus 1>&limit=1.`;
 
 export const DEPRECATION_HEADERS = {
   Deprecation: `@${DEPRECATED.getTime() / 1000}`,
@@ -20,10 +19,10 @@ export const DEPRECATION_HEADERS = {
 
 /** Marks every response of `operation` as deprecated, errors included, and answers 410 once it is removed. */
 export function deprecated(operation: Handler): Handler {
-  return async (request, env) => {
-    const answer = Date.now() < SUNSET.getTime() ? operation(request, env) : removed();
+  return async (context, env) => {
+    const answer = Date.now() < SUNSET.getTime() ? operation(context, env) : removed();
     // Rendered here and not in src/index.ts, so that errors have the headers too.
-    const response = await answer.catch((thrown: unknown) => renderError(thrown, request.request));
+    const response = await answer.catch((thrown: unknown) => renderError(thrown, context.request));
     return withHeaders(response, DEPRECATION_HEADERS);
   };
 }

@@ -1,43 +1,43 @@
 // The operations of the interface, under its own names. Each parses, stores and responds.
 
 import * as z from "zod/mini";
-import { idIn } from "../d1/columns.ts";
 import { bookmarkOf, openSession } from "../d1/database.ts";
-import { jsonText, readJsonText } from "../http/body.ts";
+import { JsonText, readBody } from "../http/body.ts";
 import { ApiError, validated } from "../http/errors.ts";
-import { IDEMPOTENCY_HEADER, IdempotencyKey, usedFor } from "../http/idempotency.ts";
+import { IDEMPOTENCY_HEADER, IdempotencyKey } from "../http/idempotency.ts";
 import { toPage } from "../http/paging.ts";
 import { parseQuery } from "../http/query.ts";
 import { json } from "../http/responses.ts";
-import type { ApiRequest } from "../http/routing.ts";
+import type { Context } from "../http/routing.ts";
 import { parseInt64 } from "../values/int64.ts";
 import { NewPet, PetQuery } from "./pet.ts";
 import { insertPet, selectPet, selectPets } from "./store.ts";
 
 const OptionalKey = z.optional(IdempotencyKey);
-const NewPetJson = jsonText(NewPet);
+export const NewPetText = z.pipe(JsonText, NewPet);
 
-export const UNKNOWN_ID = "There is no animal with this id.";
-const KEY_USED = usedFor("animal");
+export const UNKNOWN_ID = "No animal has this id.";
+export const KEY_USED = `This ${IDEMPOTENCY_HEADER} was already used for a different animal.`;
 
-export async function listPets({ request, url, search }: ApiRequest, env: Env): Promise<Response> {
-  const [query] = validated(PetQuery.safeParse(parseQuery(search, PetQuery.shape)));
+export async function listPets({ request, url, search }: Context, env: Env): Promise<Response> {
+  const [query] = validated(PetQuery.safeParse(parseQuery(search)));
   const session = openSession(env.DB, request);
-  const { page, link } = toPage(url, query, await selectPets(session, query));
+  const { after: _, ...repeated } = query;
+  const { page, link } = toPage(url, repeated, await selectPets(session, query));
   return json(page, 200, { ...bookmarkOf(session), ...link });
 }
 
-export async function createPet({ request }: ApiRequest, env: Env): Promise<Response> {
-  const text = await readJsonText(request);
+export async function createPet({ request }: Context, env: Env): Promise<Response> {
+  const body = await readBody(request);
   const key = request.headers.get(IDEMPOTENCY_HEADER) ?? undefined;
-  const [idempotencyKey, pet] = validated(OptionalKey.safeParse(key), NewPetJson.safeParse(text));
+  const [idempotencyKey, pet] = validated(OptionalKey.safeParse(key), NewPetText.safeParse(body));
   const session = openSession(env.DB, request);
-  const { stored, matches } = await insertPet(session, pet, idempotencyKey);
+  const { id, json: stored, matches } = await insertPet(session, pet, idempotencyKey);
   if (!matches) throw new ApiError("unprocessable_content", KEY_USED, bookmarkOf(session));
-  return json(stored, 201, { ...bookmarkOf(session), Location: `/v1/pets/${idIn(stored)}` });
+  return json(stored, 201, { ...bookmarkOf(session), Location: `/v1/pets/${id}` });
 }
 
-export async function getPet({ request, params }: ApiRequest, env: Env): Promise<Response> {
+export async function getPet({ request, params }: Context, env: Env): Promise<Response> {
   const session = openSession(env.DB, request);
   const id = parseInt64(params["petId"]);
   const pet = id === undefined ? undefined : await selectPet(session, id);

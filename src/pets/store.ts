@@ -1,49 +1,68 @@
-// The only SQL about pets. Each function runs one statement, and so costs one round trip.
+// The only SQL about pets. Each function runs one statement, and so costs one round trip. An int64 is bound as a decimal
+// string, which an INTEGER column stores exactly.
 
-import { type Columns, firstId, insertSql, type JsonRow, jsonIn, jsonOf, valuesOf } from "../d1/columns.ts";
-import { query, retry } from "../d1/database.ts";
-import type { NewPet, Pet, PetQuery } from "./pet.ts";
+import { retryTransient, runStatement } from "../d1/database.ts";
+import { INT64 } from "../values/int64.ts";
+import type { NewPet, PetQuery } from "./pet.ts";
 
-/** The columns of a pet. Its JSON, its INSERT and the comparison under an Idempotency-Key are derived from them. */
-export const PET_COLUMNS = {
-  id: "id",
-  name: "name",
-  categoryId: "category_id",
-  status: "status",
-} satisfies Columns<Pet>;
+/** The JSON of a row. SQLite builds it, because D1 returns integers as JavaScript numbers, rounded beyond 2^53. */
+export const PET_JSON = "json_object('id', id, 'name', name, 'categoryId', category_id, 'status', status)";
 
-const INSERT = insertSql("pets", PET_COLUMNS);
+// A key that already has a row keeps that row: on conflict, an update that changes nothing, because DO NOTHING would return no
+// row. `matches` tells whether the stored row has the values that were sent.
+const INSERT = `
+  INSERT INTO pets (name, category_id, status, idempotency_key) VALUES (?1, ?2, ?3, ?4)
+  ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL DO UPDATE SET name = name
+  RETURNING CAST(id AS TEXT) AS id, ${PET_JSON} AS json, name IS ?1 AND category_id IS ?2 AND status IS ?3 AS matches`;
 
-const SELECT = `SELECT ${jsonOf(PET_COLUMNS)} AS json FROM pets WHERE id = ?1`;
+const SELECT = `SELECT ${PET_JSON} AS json FROM pets WHERE id = ?1`;
 
-const SELECT_PAGE = `SELECT ${jsonOf(PET_COLUMNS)} AS json FROM pets WHERE id >= ?1 ORDER BY id LIMIT ?2 + 1`;
+const SELECT_PAGE = `SELECT ${PET_JSON} AS json FROM pets WHERE id >= ?1 ORDER BY id LIMIT ?2 + 1`;
 
 // A separate statement: `(?3 IS NULL OR status = ?3)` would keep SQLite from using the index.
-const SELECT_PAGE_BY_STATUS = `SELECT ${jsonOf(PET_COLUMNS)} AS json FROM pets WHERE status = ?3 AND id >= ?1 ORDER BY id LIMIT ?2 + 1`;
+const SELECT_PAGE_BY_STATUS = `
+  SELECT ${PET_JSON} AS json FROM pets WHERE id >= ?1 AND status = ?3 ORDER BY id LIMIT ?2 + 1`;
+
+interface Stored {
+  id: string;
+  json: string;
+  /** Whether it has the values that were sent. Otherwise they were sent under the key of a different pet. */
+  matches: boolean;
+}
 
 /** Stores a pet, at most one for each idempotency key. Retries only with a key, because only then is it safe. */
 export async function insertPet(
   db: D1DatabaseSession,
-  pet: NewPet,
+  { name, categoryId, status }: NewPet,
   idempotencyKey: string | undefined,
-): Promise<{ stored: string; matches: boolean }> {
-  const statement = db.prepare(INSERT).bind(...valuesOf(PET_COLUMNS, pet, idempotencyKey));
-  const insert = () => query<JsonRow & { matches: 0 | 1 }>(statement);
-  const [row] = await (idempotencyKey === undefined ? insert() : retry(insert));
-  if (row?.matches !== 0 && row?.matches !== 1) throw new Error("D1 did not return the stored row of an INSERT.");
-  return { stored: jsonIn(row), matches: row.matches === 1 };
+): Promise<Stored> {
+  const statement = db.prepare(INSERT).bind(name, String(categoryId), status, idempotencyKey ?? null);
+  const insert = () => runStatement(statement);
+  const [row] = await (idempotencyKey === undefined ? insert() : retryTransient(insert));
+  const { id, matches } = row ?? {};
+  if (typeof id !== "string" || (matches !== 0 && matches !== 1)) {
+    throw new Error("D1 did not return the stored row of an INSERT.");
+  }
+  return { id, json: jsonIn(row), matches: matches === 1 };
 }
 
 export async function selectPet(db: D1DatabaseSession, id: bigint): Promise<string | undefined> {
-  const rows = await query<JsonRow>(db.prepare(SELECT).bind(String(id)));
+  const rows = await runStatement(db.prepare(SELECT).bind(String(id)));
   return rows.length === 0 ? undefined : jsonIn(rows[0]);
 }
 
 /** The pets of a page, in ascending order of id, and one more if there is a next page. */
 export async function selectPets(db: D1DatabaseSession, { after, limit, status }: PetQuery): Promise<string[]> {
+  const first = String(after === undefined ? INT64.minimum : after + 1n);
   const statement = status
-    ? db.prepare(SELECT_PAGE_BY_STATUS).bind(firstId(after), limit, status)
-    : db.prepare(SELECT_PAGE).bind(firstId(after), limit);
-  const rows = await query<JsonRow>(statement);
-  return rows.map(jsonIn);
+    ? db.prepare(SELECT_PAGE_BY_STATUS).bind(first, limit, status)
+    : db.prepare(SELECT_PAGE).bind(first, limit);
+  return (await runStatement(statement)).map(jsonIn);
+}
+
+/** The JSON of a row. Throws if D1 returned a row without it. */
+function jsonIn(row: Record<string, unknown> | undefined): string {
+  const json = row?.["json"];
+  if (typeof json !== "string" || !json.startsWith('{"id":')) throw new Error("D1 returned a row without its JSON.");
+  return json;
 }

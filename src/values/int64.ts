@@ -5,16 +5,23 @@ import { must } from "./wording.ts";
 
 export const INT64 = { minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n };
 
-const beInt64 = must(`an integer between ${INT64.minimum} and ${INT64.maximum}`);
+const AN_INT64 = `an integer between ${INT64.minimum} and ${INT64.maximum}`;
+const beInt64 = must(AN_INT64);
+const beUnquoted = must(`a JSON number without quotes: ${AN_INT64}`);
 const beCanonical = must("an integer in decimal digits, without leading zeros, and 0 without a sign");
 
-export const Int64 = z.int64(beInt64);
+/** An integer in decimal digits, without a plus sign, leading zeros or -0. */
+export const CANONICAL = /^(0|-?[1-9]\d*)$/;
 
-/** An int64 in its canonical decimal form, as in a URL: without a plus sign, leading zeros or -0. */
+export const Int64 = z.int64({
+  error: (issue) => (typeof issue.input === "string" ? beUnquoted : beInt64).error(issue),
+});
+
+/** An int64 in its canonical decimal form, as in a URL. */
 export const Int64Text = z.pipe(
   z.pipe(
     z.string().check(
-      z.regex(/^(0|-?[1-9]\d*)$/, { ...beCanonical, abort: true }),
+      z.regex(CANONICAL, { ...beCanonical, abort: true }),
       // Rejects thousands of digits before they are converted.
       z.regex(/^-?\d{1,19}$/, beInt64),
     ),

@@ -28,7 +28,7 @@ export type PathItem = Partial<Record<"get" | "post" | "put" | "patch" | "delete
 const bookmarkParameter = {
   name: BOOKMARK_HEADER,
   in: "header",
-  description: `The \`${BOOKMARK_HEADER}\` of an earlier response: this request reads a state at least as recent, so you always read your own writes. Opaque, and valid only in the environment that issued it. Without it, reads come from the nearest replica.`,
+  description: `The newest \`${BOOKMARK_HEADER}\` that you received. The response reflects a state at least as recent, so you always read your own writes. Opaque, and valid only in the environment that issued it.`,
   schema: { type: "string" },
 };
 
@@ -58,7 +58,7 @@ function commonErrors(method: string, pathMethods: string[], headers: Headers): 
   const allow = allowed(pathMethods);
   const wrong = ["PUT", "PATCH", "DELETE", "TRACE"].find((candidate) => !pathMethods.includes(candidate)) ?? "";
   return {
-    ...error("unauthorized", "The API key is missing or not valid. The key is checked first.", KEY_REQUIRED, {
+    ...error("unauthorized", "The API key is missing or not valid.", KEY_REQUIRED, {
       "WWW-Authenticate": header('The challenge (RFC 6750), with `error="invalid_token"` if a token was sent.', {
         type: "string",
         enum: [CHALLENGE, INVALID_TOKEN],

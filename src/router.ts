@@ -1,0 +1,19 @@
+// The route table: which operation handles which request. Routes are tried from the top, and the first that responds wins.
+// Under /v1, only OPTIONS is answered before the key is checked. Outside /v1 nothing is protected.
+
+import { Router } from "itty-router/Router";
+import { authenticate } from "./http/authentication.ts";
+import { type Context, preflight, rejectTrailingSlash, unrouted } from "./http/routing.ts";
+import { deprecated } from "./pets/deprecation.ts";
+import { createPet, getPet, listPets } from "./pets/operations.ts";
+
+// The functions that take `router.routes` read it when a request arrives, so it has every route by then.
+export const router = Router<Context, [Env]>();
+
+router
+  .options("*", preflight(router.routes))
+  .all("/v1/*", authenticate, rejectTrailingSlash)
+  .get("/v1/pets", listPets)
+  .post("/v1/pets", createPet)
+  .get("/v1/pets/:petId", deprecated(getPet))
+  .all("*", unrouted(router.routes));
