@@ -21,7 +21,7 @@ const REQUESTS: [what: string, path: string, options: RequestOptions][] = [
   ["a path with a slash at the end", "/v1/pets/", {}],
   ["a wrong method", "/v1/pets", { method: "PURGE" }],
   ["an invalid query", "/v1/pets?limit=x", {}],
-  ["a body that is too large", "/v1/pets", { method: "POST", body: "x".repeat(70_000) }],
+  ["a body that is too large", "/v1/pets", { method: "POST", body: "x".repeat(5_000) }],
 ];
 
 describe.each(REQUESTS)("%s", (_, path, options) => {
@@ -93,8 +93,6 @@ it.each([
   "Bearer first",
   "Bearer first-key1",
   "Bearer First-key",
-  "Bearer first-key,second-key",
-  "Bearer first-key, Bearer first-key",
   "Bearer first-key first-key",
   "Bearer =",
   'Bearer "first-key"',
@@ -122,13 +120,14 @@ it.each([
   expect(await response.json()).toEqual(INVALID);
 });
 
-it("rejects two Authorization headers as an invalid token", async () => {
-  const headers = new Headers([
-    ["Authorization", "Bearer first-key"],
-    ["Authorization", "Bearer second-key"],
-  ]);
-  expectError(await call("/v1/pets", { authorization: headers.get("Authorization") }), INVALID);
-});
+it.each(["Bearer first-key,second-key", "Bearer first-key, Bearer second-key", "Bearer first-key, Basic x"])(
+  "asks for one header and one key instead of %j",
+  async (authorization) => {
+    const answer = await call("/v1/pets", { authorization });
+    expect(answer.headers.get("WWW-Authenticate")).toBe('Bearer realm="animal-store", error="invalid_token"');
+    expectError(answer, { ...INVALID, message: "Send one Authorization header, with one key." });
+  },
+);
 
 it("ignores a key in the query and in the body", async () => {
   expectError(await call("/v1/pets?access_token=first-key&api_key=first-key", { authorization: null }), MISSING);
@@ -159,16 +158,16 @@ it("accepts a key of 512 characters, but not a longer or shorter one", async () 
 });
 
 it.each([
-  ["a,b c", "entry 2 is not a valid key and is"],
-  ["a b,a,,c=d", "entries 1, 3, 4 are not valid keys and are"],
-  [`a,${LONGEST}x`, "entry 2 is not a valid key and is"],
+  ["a,b c", "2"],
+  ["a b,a,,c=d", "1, 3, 4"],
+  [`a,${LONGEST}x`, "2"],
 ])("logs the position of each invalid entry in a secret, once and without its text: %s", async (API_KEY, places) => {
   const log = vi.spyOn(console, "error").mockReturnValue();
   for (let i = 0; i < 2; i++) await call("/v1/pets", { authorization: "Bearer a", bindings: { API_KEY } });
   expect(log.mock.calls.map(([line]) => JSON.parse(line))).toEqual([
     {
       failure: "configuration",
-      cause: `Secret API_KEY: ${places} ignored.`,
+      cause: `Secret API_KEY: ignored these entries, which are not valid keys: ${places}.`,
       method: "GET",
       path: "/v1/pets",
       ray: null,

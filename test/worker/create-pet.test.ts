@@ -3,6 +3,7 @@ import { badRequest, call, countPets, createPet, expectBody, expectError } from 
 
 const NAME = "must be a string with at least one character that is not white space";
 const INT64 = "an integer between -9223372036854775808 and 9223372036854775807";
+const NUMBER = `must be a JSON number without quotes: ${INT64}`;
 const STATUS = "must be one of available, pending, sold";
 
 /** Asserts that createPet, getPet and listPets return the animal, to the last digit and code point. */
@@ -101,8 +102,6 @@ describe("createPet, categoryId", () => {
     "1e-999999999",
     "1.0000000000000000001",
     "9007199254740992.5",
-    '"1"',
-    '""',
     "true",
     "null",
     "[]",
@@ -112,18 +111,26 @@ describe("createPet, categoryId", () => {
     expectError(await createPet(`{"name":"Rex","categoryId":${written}}`), badRequest(`categoryId must be ${INT64}.`));
     expect(await countPets()).toBe(0);
   });
+
+  it.each(['"7"', '"9223372036854775807"', '"x"', '""'])(
+    "rejects the string %s, and asks for a number",
+    async (written) => {
+      expectError(await createPet(`{"name":"Rex","categoryId":${written}}`), badRequest(`categoryId ${NUMBER}.`));
+      expect(await countPets()).toBe(0);
+    },
+  );
 });
 
 describe("createPet, a categoryId of many digits", () => {
   it.each([
-    ["zeros before an exponent", `1${"0".repeat(60_000)}e-60000`],
-    ["zeros after a point", `0.${"0".repeat(60_000)}1e60001`],
+    ["zeros before an exponent", `1${"0".repeat(4_000)}e-4000`],
+    ["zeros after a point", `0.${"0".repeat(4_000)}1e4001`],
   ])("accepts 1 with %s", async (_, written) => {
     await expectStored(`{"name":"Rex","categoryId":${written}}`, '"name":"Rex","categoryId":1,"status":"available"');
   });
 
-  it("rejects an exponent of 60,000 digits", async () => {
-    const answer = await createPet(`{"name":"Rex","categoryId":1e${"9".repeat(60_000)}}`);
+  it("rejects an exponent of 4,000 digits", async () => {
+    const answer = await createPet(`{"name":"Rex","categoryId":1e${"9".repeat(4_000)}}`);
     expectError(answer, badRequest(`categoryId must be ${INT64}.`));
   });
 });
@@ -145,7 +152,7 @@ describe("createPet, the position of categoryId", () => {
     );
   });
 
-  it.each(['1,"categoryId":"1"', '1,"categoryId":1.5', '1,"categoryId":null', '1,"categoryId":[1]'])(
+  it.each(['1,"categoryId":1.5', '1,"categoryId":null', '1,"categoryId":[1]'])(
     "uses the last value of %s",
     async (written) => {
       expectError(
@@ -157,39 +164,17 @@ describe("createPet, the position of categoryId", () => {
 });
 
 describe("createPet, an ignored property", () => {
-  const NESTED = 16_000;
-
   it.each([
-    ["32,000 numbers", `[${Array(32_000).fill(1)}]`],
-    ["arrays nested by the thousand", "[".repeat(NESTED) + "]".repeat(NESTED)],
-    ["objects nested by the thousand", `${'{"a":'.repeat(NESTED / 2)}1${"}".repeat(NESTED / 2)}`],
-    ["strings full of quotes", JSON.stringify('"\\'.repeat(NESTED))],
+    ["2,000 numbers", `[${Array(2_000).fill(1)}]`],
+    ["2,000 nested arrays", "[".repeat(2_000) + "]".repeat(2_000)],
+    ["600 nested objects", `${'{"a":'.repeat(600)}1${"}".repeat(600)}`],
+    ["strings full of quotes", JSON.stringify('"\\'.repeat(1_000))],
   ])("may contain %s", async (_, value) => {
     await expectStored(
       `{"x":${value},"name":"Rex","categoryId":9007199254740993}`,
       '"name":"Rex","categoryId":9007199254740993,"status":"available"',
     );
   });
-});
-
-describe("createPet, strings of digits", () => {
-  // Their hashes collide in V8.
-  const digits = Array.from({ length: 1220 }, (_, index) => String(8192 * (index + 1)));
-
-  it("accepts 1,000", async () => {
-    const body = { tags: digits.slice(0, 1000), name: "1234567", categoryId: 1 };
-    expect((await createPet({ ...body, name: "12345678" })).status).toBe(201);
-    expectError(await createPet(body), TOO_MANY);
-  });
-
-  it("rejects more, next to the other problems", async () => {
-    const headers = { "Idempotency-Key": "a,b" };
-    const { text } = await createPet({ tags: digits }, { headers });
-    expect(JSON.parse(text).message).toMatch(/^Idempotency-Key must be .*; The body must have at most 1000 /);
-    expect(await countPets()).toBe(0);
-  });
-
-  const TOO_MANY = badRequest("The body must have at most 1000 strings of 1 to 7 digits.");
 });
 
 describe("createPet, name", () => {
@@ -204,7 +189,7 @@ describe("createPet, name", () => {
     ["U+200B, which is not white space", "\u200b"],
     ["non-characters", "\ufffe\uffff\u{10ffff}"],
     ["U+FFFD", "\ufffd"],
-    ["10,000 characters", "x".repeat(10_000)],
+    ["4,000 characters", "x".repeat(4_000)],
     ["the text of a number", "9223372036854775808"],
     ["SQL", "'); DROP TABLE pets; --"],
   ])("keeps %s", async (_, name) => {
@@ -214,20 +199,19 @@ describe("createPet, name", () => {
     expectBody(await call("/v1/pets"), 200, `[${text}]`);
   });
 
-  it("keeps every code point", async () => {
-    const names = [];
-    for (let start = 0; start < 0x110000; start += 0x2000) {
-      if (start < 0xd800 || start > 0xdfff) {
-        const codePoints = Array.from({ length: 0x2000 }, (_, i) => start + i).filter((c) => c < 0xd800 || c > 0xdfff);
-        names.push(String.fromCodePoint(...codePoints));
+  it("keeps every code point of the first plane, and both ends of every other plane", async () => {
+    const starts = [
+      ...Array.from({ length: 0x40 }, (_, index) => index * 0x400),
+      ...Array.from({ length: 0x20 }, (_, index) => 0x10000 + (index >> 1) * 0x10000 + (index % 2) * 0xfc00),
+    ].filter((start) => start < 0xd800 || start > 0xdfff);
+    const nameFrom = (start: number) =>
+      String.fromCodePoint(...Array.from({ length: 0x400 }, (_, offset) => start + offset));
+    for (const name of starts.map(nameFrom)) {
+      for (const half of [name.slice(0, 0x400), name.slice(0x400)].filter((part) => part !== "")) {
+        const { text } = await createPet({ name: half, categoryId: 1 });
+        expect(JSON.parse(text).name).toBe(half);
       }
     }
-    for (const name of names) expect((await createPet({ name, categoryId: 1 })).status).toBe(201);
-    const listed: { name: string }[] = [
-      ...JSON.parse((await call("/v1/pets?limit=100")).text),
-      ...JSON.parse((await call("/v1/pets?limit=100&after=100")).text),
-    ];
-    expect(listed.map(({ name }) => name)).toEqual(names);
   });
 
   it.each([
@@ -272,7 +256,7 @@ describe("createPet, a body that is not a NewPet", () => {
     ['{"name":"Rex"}', `categoryId is required and must be ${INT64}.`],
     ['{"categoryId":1}', `name is required and ${NAME}.`],
     ['{"Name":"Rex","categoryID":1}', `name is required and ${NAME}; categoryId is required and must be ${INT64}.`],
-    ['{"name":1,"categoryId":"1","status":"gone"}', `name ${NAME}; categoryId must be ${INT64}; status ${STATUS}.`],
+    ['{"name":1,"categoryId":"1","status":"gone"}', `name ${NAME}; categoryId ${NUMBER}; status ${STATUS}.`],
     ['{"name":" ","categoryId":1.5,"status":null}', `name ${NAME}; categoryId must be ${INT64}; status ${STATUS}.`],
     ['{"name":"Rex","categoryId":1,"status":null}', `status ${STATUS}.`],
     ['{"name":"Rex","categoryId":1,"status":"Sold"}', `status ${STATUS}.`],
@@ -281,7 +265,7 @@ describe("createPet, a body that is not a NewPet", () => {
     ['{"name":"Rex","categoryId":1,"status":0}', `status ${STATUS}.`],
     ["[]", "The body must be a JSON object with name and categoryId."],
     ['[{"name":"Rex","categoryId":1}]', "The body must be a JSON object with name and categoryId."],
-    [`${"[".repeat(30_000)}${"]".repeat(30_000)}`, "The body must be a JSON object with name and categoryId."],
+    [`${"[".repeat(2_000)}${"]".repeat(2_000)}`, "The body must be a JSON object with name and categoryId."],
     ["null", "The body must be a JSON object with name and categoryId."],
     ["1", "The body must be a JSON object with name and categoryId."],
     ['"name"', "The body must be a JSON object with name and categoryId."],
@@ -295,7 +279,6 @@ describe("createPet, a body that is not JSON", () => {
   const NOT_JSON = "The body is not valid JSON; it must be one JSON object.";
 
   it.each([
-    ["nothing", ""],
     ["half an object", '{"name":"Rex","categoryId":'],
     ["a trailing comma", '{"name":"Rex","categoryId":1,}'],
     ["two objects", '{"name":"Rex","categoryId":1}{}'],
@@ -304,7 +287,7 @@ describe("createPet, a body that is not JSON", () => {
     ["a leading zero", '{"name":"Rex","categoryId":01}'],
     ["a leading plus", '{"name":"Rex","categoryId":+1}'],
     ["a bare control character", '{"name":"a\u0000b","categoryId":1}'],
-    ["brackets nested by the thousand", "[".repeat(30_000)],
+    ["4,000 brackets", "[".repeat(4_000)],
     ["a form", "name=Rex&categoryId=1"],
   ])("%s is 400", async (_, body) => {
     expectError(await createPet(body), badRequest(NOT_JSON));
@@ -334,8 +317,8 @@ describe("createPet, a body that is not JSON", () => {
 });
 
 describe("createPet, size", () => {
-  const LIMIT = 65_536;
-  const TOO_LARGE = { code: "content_too_large", message: "The body must be at most 65536 bytes.", status: 413 };
+  const LIMIT = 4096;
+  const TOO_LARGE = { code: "content_too_large", message: "The body must be at most 4096 bytes.", status: 413 };
   const bodyOf = (length: number) => {
     const [before, after] = ['{"categoryId":1,"name":"', '"}'];
     return before + "x".repeat(length - before.length - after.length) + after;
@@ -357,15 +340,15 @@ describe("createPet, size", () => {
     return { body, taken: () => taken };
   }
 
-  it("accepts 64 KiB", async () => {
+  it("accepts 4 KiB", async () => {
     expect((await createPet(bodyOf(LIMIT))).status).toBe(201);
-    expect((await createPet(chunked(bodyOf(LIMIT), 1000).body)).status).toBe(201);
+    expect((await createPet(chunked(bodyOf(LIMIT), 100).body)).status).toBe(201);
   });
 
-  it("accepts 64 KiB with a Content-Length", async () => {
+  it("accepts 4 KiB with a Content-Length", async () => {
     const headers = { "Content-Length": String(LIMIT) };
     expect((await createPet(bodyOf(LIMIT), { headers })).status).toBe(201);
-    expect((await createPet(chunked(bodyOf(LIMIT), 1000).body, { headers })).status).toBe(201);
+    expect((await createPet(chunked(bodyOf(LIMIT), 100).body, { headers })).status).toBe(201);
   });
 
   it("decodes characters that are split between chunks", async () => {
@@ -375,7 +358,7 @@ describe("createPet, size", () => {
 
   it("rejects one byte more", async () => {
     expectError(await createPet(bodyOf(LIMIT + 1)), TOO_LARGE);
-    expectError(await createPet(chunked(bodyOf(LIMIT + 1), 1000).body), TOO_LARGE);
+    expectError(await createPet(chunked(bodyOf(LIMIT + 1), 100).body), TOO_LARGE);
     expect(await countPets()).toBe(0);
   });
 
@@ -385,12 +368,12 @@ describe("createPet, size", () => {
 
   it("rejects a Content-Length above the limit before reading the body", async () => {
     const { body, taken } = chunked(bodyOf(1000), 1000);
-    expectError(await createPet(body, { headers: { "Content-Length": "65537" } }), TOO_LARGE);
+    expectError(await createPet(body, { headers: { "Content-Length": "4097" } }), TOO_LARGE);
     expect(taken()).toBeLessThanOrEqual(1);
   });
 
   it("stops reading at the limit", async () => {
-    const { body, taken } = chunked("x".repeat(LIMIT * 100), 1024);
+    const { body, taken } = chunked("x".repeat(LIMIT * 100), 64);
     expectError(await createPet(body), TOO_LARGE);
     expect(taken()).toBeLessThan(80);
   });
@@ -454,12 +437,10 @@ describe("createPet, media type", () => {
   });
 });
 
-describe("createPet, no body", () => {
-  it("is 400", async () => {
-    const answer = await call("/v1/pets", { method: "POST", headers: { "Content-Type": "application/json" } });
-    expect(answer.status).toBe(400);
-    expect(JSON.parse(answer.text).message).toContain("The body is not valid JSON");
-  });
+it.each([undefined, ""])("createPet without a body is 400: %j", async (body) => {
+  const headers = { "Content-Type": "application/json" };
+  const answer = await call("/v1/pets", { method: "POST", headers, ...(body !== undefined && { body }) });
+  expectError(answer, badRequest("The body is empty; it must be one JSON object."));
 });
 
 describe("createPet, content encoding", () => {

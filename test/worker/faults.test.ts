@@ -10,7 +10,7 @@ import {
   createPet,
   expectBody,
   expectError,
-  OPERATIONS,
+  PERFORM,
   type RequestOptions,
   UNAVAILABLE,
   UNAVAILABLE_OR_STORED,
@@ -49,7 +49,7 @@ const thrower = () => {
 };
 
 const PERFORMED = [
-  ...Object.values(OPERATIONS),
+  ...Object.values(PERFORM),
   (options: RequestOptions) => call("/v1/pets?status=sold", options),
   (options: RequestOptions) => createPet({ name: "Rex", categoryId: 1 }, { ...options, headers: WITH_KEY }),
 ];

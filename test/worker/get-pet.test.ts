@@ -1,10 +1,11 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type Answer, call, createPet, expectBody, expectError, insertPet } from "./service.ts";
 
-const NOT_FOUND = { code: "not_found", message: "There is no animal with this id.", status: 404 };
+const NOT_FOUND = { code: "not_found", message: "No animal has this id.", status: 404 };
 const GONE = {
   code: "gone",
-  message: "getPet was removed on 5 December 2030: use GET /v1/pets with the status filter instead.",
+  message:
+    "getPet was removed on 2030-12-05: use GET /v1/pets, with the status filter or, to look up one id, with after=<id minus 1>&limit=1.",
   status: 410,
 };
 

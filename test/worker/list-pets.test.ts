@@ -5,9 +5,11 @@ import { type Answer, badRequest, call, expectBody, expectError, insertPet, ORIG
 
 const LIMIT = "limit must be an integer from 1 to 100";
 const STATUS = "status must be one of available, pending, sold";
-const LIMIT_FORM = "limit must be an integer in decimal digits";
+const LIMIT_FORM = "limit must be an integer from 1 to 100 in decimal digits, without leading zeros";
 const AFTER = "after must be an integer between -9223372036854775808 and 9223372036854775807";
 const AFTER_FORM = "after must be an integer in decimal digits, without leading zeros, and 0 without a sign";
+const UNKNOWN = "unknown query parameter";
+const USE = "use limit, status, after";
 const STATUSES = ["available", "pending", "sold"];
 
 /** Stores `count` animals, whose statuses alternate. */
@@ -63,7 +65,6 @@ describe("listPets", () => {
   it.each([
     ["1", 1],
     ["2", 2],
-    ["007", 7],
     ["%31%30", 10],
     ["100", 100],
   ])("accepts the limit %s", async (limit, count) => {
@@ -119,6 +120,8 @@ describe("listPets, an invalid query", () => {
     ["limit=99999999999999999999", LIMIT],
     ["limit=-1", LIMIT],
     [`limit=${"9".repeat(1000)}`, LIMIT],
+    ["limit=05", LIMIT_FORM],
+    ["limit=-0", LIMIT_FORM],
     ["limit=%2B1", LIMIT_FORM],
     ["limit=+1", LIMIT_FORM],
     ["limit=1.0", LIMIT_FORM],
@@ -165,19 +168,18 @@ describe("listPets, an invalid query", () => {
     ["=1", '""'],
     ["=", '""'],
     ["?limit=1", "?limit"],
-    ["%3Flimit=1", "%3Flimit"],
-    ["a+b=1&a%20b=2", "a+b, a%20b"],
+    ["a+b=1&a%20b=2", "a%20b"],
     ["limit%20=1", "limit%20"],
     ["offset", "offset"],
     ["&&offset=1", "offset"],
     ["__proto__=1", "__proto__"],
     ["constructor=1&toString=1", "constructor, toString"],
-    ["%63onstructor=1", "%63onstructor"],
+    ["a&a", "a"],
     ["a%0Ab=1", "a%0Ab"],
-    ["%E2%80%A8%22=1", "%E2%80%A8%22"],
+    ["%E2%80%A8=1", "%E2%80%A8"],
     ["access_token=first-key", "access_token"],
   ])("an unknown parameter, %s, is 400", async (query, names) => {
-    const message = `unknown query parameter ${names}: use limit, status, after`;
+    const message = `${UNKNOWN} ${names}: ${USE}`;
     expectError(await call(`/v1/pets?${query}`), badRequest(`${message}.`));
     expectError(await call(`/v1/pets?limit=0&${query}`), badRequest(`${LIMIT}; ${message}.`));
   });
@@ -188,18 +190,18 @@ describe("listPets, an invalid query", () => {
 
   it("names the first few of many unknown parameters, together with the other problems", async () => {
     const many = Array.from({ length: 7_500 }, (_, index) => `p${index}=1`).join("&");
-    const message = "unknown query parameter p0, p1, p2, p3, p4 and others: use limit, status, after";
+    const message = `${UNKNOWN} p0, p1, p2, p3, p4 and others: ${USE}`;
     expectError(await call(`/v1/pets?${many}`), badRequest(`${message}.`));
     expectError(await call(`/v1/pets?limit=0&${many}`), badRequest(`${LIMIT}; ${message}.`));
-    const five = "unknown query parameter a, b, c, d, e: use limit, status, after";
+    const five = `${UNKNOWN} a, b, c, d, e: ${USE}`;
     expectError(await call("/v1/pets?a&b&c&d&e"), badRequest(`${five}.`));
-    const long = `unknown query parameter ${"x".repeat(100)}...: use limit, status, after`;
+    const long = `${UNKNOWN} ${"x".repeat(100)}...: ${USE}`;
     expectError(await call(`/v1/pets?${"x".repeat(10_000)}`), badRequest(`${long}.`));
   });
 
   it("reads an unknown parameter after many known ones", async () => {
     const repeated = "status=sold&".repeat(99);
-    const message = "status must be given only once; unknown query parameter offset: use limit, status, after";
+    const message = `status must be given only once; ${UNKNOWN} offset: ${USE}`;
     expectError(await call(`/v1/pets?${repeated}offset=1`), badRequest(`${message}.`));
   });
 });

@@ -57,8 +57,8 @@ export function createPet(body: unknown, { headers, ...options }: RequestOptions
   });
 }
 
-/** Every described operation, by its name. Its request uses the id 1 and the example body. */
-export const OPERATIONS = Object.fromEntries(
+/** Performs each described operation, by its name, with the id 1 and the example body. */
+export const PERFORM = Object.fromEntries(
   operations.map((operation) => [
     operation.operationId,
     (options: RequestOptions) => call(...requestTo(operation, options)),
@@ -76,6 +76,12 @@ export function requestTo(
   };
   return [`/v1${path.replaceAll(/\{\w+\}/g, "1")}`, { method, ...(headers && { headers }), ...body, ...options }];
 }
+
+const listed = operations.find(({ operationId }) => operationId === "listPets")?.responses[200]?.content;
+const examples = listed?.["application/json"].example as Record<string, unknown>[];
+
+/** The pets of the description's example, without their ids. They have every property and differ in each. */
+export const [REX = {}, ADA = {}] = examples.map(({ id: _, ...pet }) => pet);
 
 /** Asserts the status and the whole Error body. */
 export function expectError({ status, text }: Answer, expected: { code: string; message: string; status: number }) {

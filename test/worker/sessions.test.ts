@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { operations } from "../conformance.ts";
-import { call, createPet, insertPet, OPERATIONS, requestTo } from "./service.ts";
+import { call, createPet, insertPet, PERFORM, requestTo } from "./service.ts";
 
 const BOOKMARK = /^[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{32}$/;
 const GIVEN = "00000001-00000002-00000003-0123456789abcdef0123456789abcdef";
@@ -21,7 +21,7 @@ function watched() {
   return { starts, bindings: { DB } };
 }
 
-describe.each(Object.entries(OPERATIONS))("%s", (_, perform) => {
+describe.each(Object.entries(PERFORM))("%s", (_, perform) => {
   it("starts an unconstrained session, and returns a bookmark", async () => {
     await insertPet("1");
     const { starts, bindings } = watched();

@@ -1,0 +1,91 @@
+// Rules for every property of a pet: it is stored, returned, compared under an Idempotency-Key, and checked by the table as by
+// the schema.
+
+import { env } from "cloudflare:workers";
+import { describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { NewPet } from "../../src/pets/pet.ts";
+import { componentOf } from "../conformance.ts";
+import { ADA, type Answer, call, createPet, REX } from "./service.ts";
+
+const requiredOf = (component: string) => componentOf({ $ref: `#/components/schemas/${component}` }).required ?? [];
+const names = Object.keys(REX);
+const optional = names.filter((name) => !requiredOf("NewPet").includes(name));
+
+const add = (pet: object): Promise<Answer> => createPet(pet, { headers: { "Idempotency-Key": "key" } });
+
+it("has two examples in the description, which differ in every property", () => {
+  expect(names).toEqual(Object.keys(NewPet.shape));
+  for (const name of names) expect(ADA[name]).not.toEqual(REX[name]);
+});
+
+it.each([REX, ADA])("stores and returns every property of %j", async (pet) => {
+  const { status, text } = await add(pet);
+  expect(status).toBe(201);
+  expect(JSON.parse(text)).toEqual({ id: 1, ...pet });
+  expect((await call("/v1/pets/1")).text).toBe(text);
+  expect((await call("/v1/pets")).text).toBe(`[${text}]`);
+  expect(await add(pet)).toMatchObject({ status: 201, text });
+});
+
+describe.each(names)("%s", (name) => {
+  it("must have its type", async () => {
+    const { status, text } = await add({ ...REX, [name]: [] });
+    expect(status).toBe(400);
+    expect(JSON.parse(text).message).toMatch(RegExp(`^${name} must be `));
+  });
+
+  it("is compared under a key", async () => {
+    await add(REX);
+    expect((await add({ ...REX, [name]: ADA[name] })).status).toBe(422);
+  });
+});
+
+it.each(optional)("%s can be omitted, and is compared under a key nevertheless", async (name) => {
+  const { [name]: _, ...others } = ADA;
+  const { status, text } = await add(others);
+  expect(status).toBe(201);
+  expect(Object.values(JSON.parse(text))).not.toContain(null);
+  expect(await add(others)).toMatchObject({ status, text });
+  expect((await add(ADA)).status).toBe(422);
+});
+
+// All white space and line terminators of ECMA-262, sections 12.2 and 12.3.
+const WHITE_SPACE =
+  "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff";
+
+// Strings that a schema may accept or reject, and some that almost match a format. None of them is a number, because a column
+// of integers would convert it.
+const CANDIDATES = [
+  ...["", "x", "🐶", "\u0000", "\u0085", "\u180e", "\u200b", "\u2060", "é", "a\tb", WHITE_SPACE, ...WHITE_SPACE],
+  ...["available", "Available", "available ", "pending", "sold", "gone"],
+  ...["2021-02-28", "2021-02-30", "2021-13-01", "2021-2-1", "2021-02-28T00:00:00Z", " 2021-02-28", "0000-99-99", "now"],
+  ...["a@b.example", "https://store.example/"],
+];
+
+describe("the table", () => {
+  const schemas: Record<string, z.ZodMiniType> = NewPet.shape;
+
+  it("is STRICT, with INTEGER and TEXT columns that are NOT NULL if the property is required", async () => {
+    expect(await env.DB.prepare("SELECT strict FROM pragma_table_list('pets')").first("strict")).toBe(1);
+    const { results } = await env.DB.prepare("SELECT * FROM pragma_table_info('pets')").all();
+    expect(results.filter(({ type }) => type !== "INTEGER" && type !== "TEXT")).toEqual([]);
+    const mandatory = results.filter((column) => column["notnull"] || column["pk"]).map((column) => column["name"]);
+    expect(mandatory.sort()).toEqual(requiredOf("Pet").map(columnOf).sort());
+  });
+
+  it.each(names)("accepts and rejects the same values of %s as the schema", async (name) => {
+    await add(REX);
+    for (const value of CANDIDATES) {
+      const update = env.DB.prepare(`UPDATE pets SET ${columnOf(name)} = ?`).bind(value);
+      const problem = await update.run().then(() => "", String);
+      const isValid = z.safeParse(schemas[name] ?? z.never(), value).success;
+      const what = `${name} = ${JSON.stringify(value)}, which the schema ${isValid ? "accepts" : "rejects"}`;
+      if (isValid) expect(problem, what).toBe("");
+      else expect(problem, what).toMatch(/constraint failed|cannot store|mismatch/);
+    }
+  });
+});
+
+/** The column of a property: `category_id` for `categoryId`. */
+const columnOf = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
