@@ -27,11 +27,8 @@ export async function readBody(request: Request): Promise<string> {
 }
 
 export function unsupported({ isJson, isPlain }: { isJson: boolean; isPlain: boolean }): string {
-  const how = [
-    ...(isJson ? [] : ["as Content-Type: application/json"]),
-    ...(isPlain ? [] : ["without a Content-Encoding"]),
-  ];
-  return `The body must be sent ${how.join(" and ")}.`;
+  const how = [!isJson && "as Content-Type: application/json", !isPlain && "without a Content-Encoding"];
+  return `The body must be sent ${how.filter(Boolean).join(" and ")}.`;
 }
 
 /** A schema for the text of a body. It reports malformed JSON together with all other problems of a request. */

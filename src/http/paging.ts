@@ -22,31 +22,25 @@ const Limit = z.pipe(
 export const limit = z._default(once(Limit), LIMIT.default);
 export const after = z.optional(once(Int64Text));
 
-/** The parameters that the link to the next page repeats. */
-interface Repeated {
-  limit: number;
-  [filter: string]: string | number | bigint | undefined;
-}
+type Parameters = { limit: number } & Record<string, unknown>;
 
 /**
- * The JSON of a page, and its Link header if there is a next page. `rows` has the JSON of each row, which starts with its id; a
- * row beyond the limit means that there is a next page.
+ * The JSON of a page, and its Link header if there is a next page, which repeats the parameters. `rows` has the JSON of each row,
+ * which starts with its id; a row beyond the limit means that there is a next page.
  */
-export function toPage(url: string, repeated: Repeated, rows: string[]): { page: string; link: { Link?: string } } {
-  const shown = rows.slice(0, repeated.limit);
-  const last = rows.length > shown.length ? shown.at(-1) : undefined;
-  return {
-    page: `[${shown.join(",")}]`,
-    link: last ? { Link: linkToNext(url, { ...repeated, after: idIn(last) }) } : {},
-  };
+export function toPage(url: string, parameters: Parameters, rows: string[]): { page: string; link: { Link?: string } } {
+  const shown = rows.slice(0, parameters.limit);
+  const isLast = rows.length === shown.length;
+  const link = isLast ? {} : { Link: linkToNext(url, { ...parameters, after: idIn(shown.at(-1)) }) };
+  return { page: `[${shown.join(",")}]`, link };
 }
 
-function linkToNext(url: string, parameters: Repeated): string {
+function linkToNext(url: string, parameters: Parameters): string {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
   return `<${url}?${given.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join("&")}>; rel="next"`;
 }
 
-function idIn(row: string): string {
+function idIn(row = ""): string {
   const [, id] = /^\{"id":(-?\d+)[,}]/.exec(row) ?? [];
   if (id === undefined) throw new Error("D1 returned a row without an id.");
   return id;

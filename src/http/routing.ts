@@ -44,7 +44,7 @@ export function unrouted(routes: RouteEntry[]): (context: Context) => never {
   };
 }
 
-/** Answers every preflight alike: it has no key, so the response must not reveal which paths exist. */
+/** Answers every preflight alike, whatever its path. */
 export function preflight(routes: RouteEntry[]): () => Response {
   return () =>
     noContent({

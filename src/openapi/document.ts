@@ -19,9 +19,7 @@ export const description = {
   tags: [petTag],
   paths: describePaths(petPaths),
   components: {
-    securitySchemes: {
-      apiKey: { type: "http", scheme: "bearer", description: "An API key for the service." },
-    },
+    securitySchemes: { apiKey: { type: "http", scheme: "bearer", description: "An API key for the service." } },
     schemas: componentSchemas({ ...petComponents, ...errorComponents }),
   },
 };

@@ -32,11 +32,12 @@ const bookmarkParameter = {
   schema: { type: "string" },
 };
 
-const version: Headers = {
-  [VERSION_HEADER]: header("The version of the service that responded. Opaque.", {
-    type: "string",
-  }),
-};
+const version = { [VERSION_HEADER]: header("The version of the service that responded. Opaque.", { type: "string" }) };
+
+const challenge = header('The challenge (RFC 6750), with `error="invalid_token"` if a token was sent.', {
+  type: "string",
+  enum: [CHALLENGE, INVALID_TOKEN],
+});
 
 /** The paths of the document: each operation with what all operations have in common. */
 export function describePaths(paths: Record<`/${string}`, PathItem>): object {
@@ -58,26 +59,18 @@ function commonErrors(method: string, pathMethods: string[], headers: Headers): 
   const allow = allowed(pathMethods);
   const wrong = ["PUT", "PATCH", "DELETE", "TRACE"].find((candidate) => !pathMethods.includes(candidate)) ?? "";
   return {
-    ...error("unauthorized", "The API key is missing or not valid.", KEY_REQUIRED, {
-      "WWW-Authenticate": header('The challenge (RFC 6750), with `error="invalid_token"` if a token was sent.', {
-        type: "string",
-        enum: [CHALLENGE, INVALID_TOKEN],
-      }),
-    }),
-    ...error("method_not_allowed", "The path does not support this method.", notAllowed(wrong, allow), {
-      Allow: constant("The methods that the path supports (RFC 9110).", allow),
-    }),
+    ...error("unauthorized", KEY_REQUIRED, { "WWW-Authenticate": challenge }, "The API key is missing or not valid."),
+    ...error("method_not_allowed", notAllowed(wrong, allow), { Allow: constant("The methods of the path.", allow) }),
     ...error(
       "internal_error",
-      "The service failed; the failure has been logged.",
       INTERNAL,
       mapValues(headers, (described) => ({ ...described, required: false })),
     ),
     ...error(
       "service_unavailable",
-      "The store is temporarily unavailable.",
       method === "post" ? UNAVAILABLE_OR_STORED : UNAVAILABLE,
       { ...headers, "Retry-After": header("Seconds to wait before a retry.", { type: "integer", minimum: 1 }) },
+      "The store is temporarily unavailable.",
     ),
   };
 }

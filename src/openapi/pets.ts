@@ -72,8 +72,9 @@ export const petPaths = {
         },
         ...error(
           "bad_request",
-          "A query parameter is invalid, unknown or repeated.",
           messageOf(() => validated(PetQuery.safeParse(parseQuery("limit=0&offset=20")))),
+          {},
+          "A query parameter is invalid, unknown or repeated.",
         ),
       },
     },
@@ -103,13 +104,13 @@ export const petPaths = {
         },
         ...error(
           "bad_request",
-          `The body is incomplete, is not valid JSON, lacks required fields or has invalid values; or the \`${IDEMPOTENCY_HEADER}\` is not valid.`,
           messageOf(() => validated(NewPetText.safeParse('{"categoryId":"1"}'))),
+          {},
+          `The body or the \`${IDEMPOTENCY_HEADER}\` is not valid.`,
         ),
-        ...error("content_too_large", "The body is too large.", TOO_LARGE),
+        ...error("content_too_large", TOO_LARGE),
         ...error(
           "unsupported_media_type",
-          "The body is not sent as JSON, or it has a Content-Encoding.",
           unsupported({ isJson: false, isPlain: true }),
           {
             "Accept-Encoding": header(
@@ -118,13 +119,9 @@ export const petPaths = {
               false,
             ),
           },
+          "The body is not sent as JSON, or it has a Content-Encoding.",
         ),
-        ...error(
-          "unprocessable_content",
-          `The \`${IDEMPOTENCY_HEADER}\` was already used for a different animal.`,
-          KEY_USED,
-          bookmark(),
-        ),
+        ...error("unprocessable_content", KEY_USED, bookmark()),
       },
     },
   },
@@ -152,8 +149,8 @@ export const petPaths = {
       },
       responses: {
         200: { description: "The animal.", headers: bookmark(), content: body("Pet", REX) },
-        ...error("not_found", UNKNOWN_ID, UNKNOWN_ID, bookmark({ required: false })),
-        ...error("gone", "The operation has been removed.", REMOVED),
+        ...error("not_found", UNKNOWN_ID, bookmark({ required: false })),
+        ...error("gone", REMOVED, {}, "The operation has been removed."),
       },
     },
   },

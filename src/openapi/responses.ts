@@ -44,8 +44,8 @@ export const body = (name: string, example: unknown) => ({
   "application/json": { schema: { $ref: `#/components/schemas/${name}` }, example },
 });
 
-/** An error response, with the message of its example. */
-export function error(code: ErrorCode, description: string, message: string, headers: Headers = {}): Responses {
+/** An error response: `message` is that of its example, and describes it unless there is a `description`. */
+export function error(code: ErrorCode, message: string, headers: Headers = {}, description = message): Responses {
   const status = STATUS[code];
   return { [status]: { description, headers, content: body("Error", { code, message, status }) } };
 }

@@ -12,13 +12,19 @@ interface Component {
   properties?: Record<string, string>;
 }
 
-/** The JSON Schemas of all components, as a caller sends and receives them. They refer to each other. */
+/**
+ * The JSON Schemas of all components, as a caller sends and receives them. They refer to each other. Without defaults, which
+ * the descriptions state: many generators make a property with a default required.
+ */
 export function componentSchemas(components: Record<string, Component>): Record<string, JsonSchema> {
   const schemas = jsonSchemas(schemasOf(components), "input");
-  return mapValues(components, ({ description, properties = {} }, name) => ({
-    ...withDescriptions(schemas[name] ?? {}, properties),
-    ...(description && { description }),
-  }));
+  return mapValues(components, ({ description, properties: texts }, name) => {
+    const properties = mapValues(propertiesOf(schemas[name]), ({ default: _, ...property }, name) => ({
+      ...property,
+      description: texts?.[name],
+    }));
+    return { ...schemas[name], ...(texts && { properties }), ...(description && { description }) };
+  });
 }
 
 /** The parameters of a query, each with its description. Their schemas may refer to components. */
@@ -59,16 +65,6 @@ function withBounds(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withBounds);
   if (typeof schema !== "object" || schema === null) return schema;
   return { ...mapValues({ ...schema }, withBounds), ...("format" in schema && schema.format === "int64" && INT64) };
-}
-
-/** Leaves out defaults, which the descriptions state: many generators make a property with a default required. */
-function withDescriptions(schema: JsonSchema, descriptions: Record<string, string>): JsonSchema {
-  if (!schema["properties"]) return schema;
-  const properties = mapValues(propertiesOf(schema), ({ default: _, ...property }, name) => ({
-    ...property,
-    description: descriptions[name],
-  }));
-  return { ...schema, properties };
 }
 
 const propertiesOf = (schema: JsonSchema | undefined) => ({

@@ -20,13 +20,10 @@ export const DEPRECATION_HEADERS = {
 /** Marks every response of `operation` as deprecated, errors included, and answers 410 once it is removed. */
 export function deprecated(operation: Handler): Handler {
   return async (context, env) => {
-    const answer = Date.now() < SUNSET.getTime() ? operation(context, env) : removed();
+    const isRemoved = Date.now() >= SUNSET.getTime();
+    const answer = isRemoved ? Promise.reject(new ApiError("gone", REMOVED)) : operation(context, env);
     // Rendered here and not in src/index.ts, so that errors have the headers too.
     const response = await answer.catch((thrown: unknown) => renderError(thrown, context.request));
     return withHeaders(response, DEPRECATION_HEADERS);
   };
-}
-
-async function removed(): Promise<never> {
-  throw new ApiError("gone", REMOVED);
 }

@@ -22,8 +22,8 @@ export const KEY_USED = `This ${IDEMPOTENCY_HEADER} was already used for a diffe
 export async function listPets({ request, url, search }: Context, env: Env): Promise<Response> {
   const [query] = validated(PetQuery.safeParse(parseQuery(search)));
   const session = openSession(env.DB, request);
-  const { after: _, ...repeated } = query;
-  const { page, link } = toPage(url, repeated, await selectPets(session, query));
+  const { after: _, ...parameters } = query;
+  const { page, link } = toPage(url, parameters, await selectPets(session, query));
   return json(page, 200, { ...bookmarkOf(session), ...link });
 }
 

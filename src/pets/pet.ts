@@ -2,9 +2,9 @@
 
 import * as z from "zod/mini";
 import { after, limit } from "../http/paging.ts";
-import { once, querySchema } from "../http/query.ts";
+import { once } from "../http/query.ts";
 import { Int64 } from "../values/int64.ts";
-import { must } from "../values/wording.ts";
+import { must, noOther } from "../values/wording.ts";
 
 const STATUSES = ["available", "pending", "sold"] as const;
 
@@ -17,13 +17,8 @@ const Name = z.string(beName).check(
   z.refine((name) => name.isWellFormed(), "must be well-formed Unicode, without lone surrogates"),
 );
 
-const properties = {
-  name: Name,
-  categoryId: Int64,
-};
-
 export const NewPet = z.object(
-  { ...properties, status: z._default(PetStatus, "available") },
+  { name: Name, categoryId: Int64, status: z._default(PetStatus, "available") },
   { error: "The body must be a JSON object with name and categoryId" },
 );
 export type NewPet = z.infer<typeof NewPet>;
@@ -31,5 +26,7 @@ export type NewPet = z.infer<typeof NewPet>;
 export const Pet = z.object({ id: Int64, ...NewPet.shape, status: PetStatus });
 export type Pet = z.infer<typeof Pet>;
 
-export const PetQuery = querySchema({ limit, status: z.optional(once(PetStatus)), after });
+const parameters = { limit, status: z.optional(once(PetStatus)), after };
+
+export const PetQuery = z.strictObject(parameters, noOther("query parameter", parameters));
 export type PetQuery = z.infer<typeof PetQuery>;

@@ -23,19 +23,12 @@ const SELECT_PAGE = `SELECT ${PET_JSON} AS json FROM pets WHERE id >= ?1 ORDER B
 const SELECT_PAGE_BY_STATUS = `
   SELECT ${PET_JSON} AS json FROM pets WHERE id >= ?1 AND status = ?3 ORDER BY id LIMIT ?2 + 1`;
 
-interface Stored {
-  id: string;
-  json: string;
-  /** Whether it has the values that were sent. Otherwise they were sent under the key of a different pet. */
-  matches: boolean;
-}
-
-/** Stores a pet, at most one for each idempotency key. Retries only with a key, because only then is it safe. */
-export async function insertPet(
-  db: D1DatabaseSession,
-  { name, categoryId, status }: NewPet,
-  idempotencyKey: string | undefined,
-): Promise<Stored> {
+/**
+ * Stores a pet, at most one for each idempotency key. If `matches` is false, the key belongs to a different pet. Retries only
+ * with a key, because only then is it safe.
+ */
+export async function insertPet(db: D1DatabaseSession, pet: NewPet, idempotencyKey: string | undefined) {
+  const { name, categoryId, status } = pet;
   const statement = db.prepare(INSERT).bind(name, String(categoryId), status, idempotencyKey ?? null);
   const insert = () => runStatement(statement);
   const [row] = await (idempotencyKey === undefined ? insert() : retryTransient(insert));

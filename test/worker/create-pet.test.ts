@@ -388,6 +388,7 @@ describe("createPet, media type", () => {
     "application/vnd.api+json",
     "application/merge-patch+json; x=1",
     "text/x+json",
+    "a^b/c^d+json",
   ])("accepts %s", async (type) => {
     const answer = await createPet({ name: "Rex", categoryId: 1 }, { headers: { "Content-Type": type } });
     expect(answer.status).toBe(201);
@@ -399,6 +400,7 @@ describe("createPet, media type", () => {
     "text/json",
     "application/x-www-form-urlencoded",
     "application/jsonp",
+    "xapplication/json",
     "application/json5",
     "application/+",
     "application/vnd/api+json",

@@ -100,6 +100,16 @@ describe("a transient failure of D1", () => {
     });
   });
 
+  it("is 500 if it is a local store whose files were removed, and the log says to restart", async () => {
+    const bindings = { DB: failing(env.DB, new Error("D1_ERROR: internal error; reference = 0s8a7d6f")) };
+    for (const host of ["localhost:8787", "127.0.0.1", "[::1]:8787"]) {
+      log.mockClear();
+      expectError(await call("/v1/pets", { headers, bindings, origin: `http://${host}` }), INTERNAL);
+      expectLogged("internal_error", "If .wrangler/state was removed, restart the service.");
+    }
+    expect((await call("/v1/pets", { bindings, origin: "https://localhost.example" })).status).toBe(503);
+  });
+
   it("warns of a create that may have been stored, unless it has a key", async () => {
     vi.spyOn(scheduler, "wait").mockResolvedValue();
     const bindings = { DB: failing(env.DB, new Error("Network connection lost.")) };
