@@ -3,12 +3,14 @@
 
 import { expect, it } from "vitest";
 import lock from "../../package-lock.json";
-import { overrides } from "../../package.json";
+import { allowScripts, overrides } from "../../package.json";
 
 interface Package {
   name?: string;
   version?: string;
   resolved?: string;
+  integrity?: string;
+  hasInstallScript?: boolean;
   dependencies?: Record<string, string>;
   optionalDependencies?: Record<string, string>;
 }
@@ -41,6 +43,13 @@ it("locks every package for every platform, so that npm ci works on all of them"
   expect(missing).toEqual([]);
 });
 
-it("does not name a registry, so that any mirror can serve the packages", () => {
-  expect(Object.keys(packages).filter((path) => packages[path]?.resolved)).toEqual([]);
+it("has a hash of every package, and names no registry, so that any mirror can serve the packages", () => {
+  const wrong = Object.entries(packages).filter(([path, { integrity, resolved }]) => path && (!integrity || resolved));
+  expect(wrong).toEqual([]);
+});
+
+it("lets no package run a script when it is installed", () => {
+  const scripted = Object.keys(packages).filter((path) => packages[path]?.hasInstallScript);
+  const denied = scripted.map((path) => [path.replace(/^.*node_modules\//, ""), false]);
+  expect(allowScripts).toEqual(Object.fromEntries(denied));
 });
