@@ -1,36 +1,36 @@
 // Writes the folder of static files: the page at /, everything it loads, and openapi.json with the guide as its
 // introduction. The page itself lists the operations, so that it can be read before its script has run, or without it.
 
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { description } from "../../src/openapi/document.ts";
 import { printJson } from "../../src/values/json.ts";
 
+const SITE = join(import.meta.dirname, "../../dist/site");
 const SOURCES = join(import.meta.dirname, "../../src/site");
 const SCALAR = join(dirname(fileURLToPath(import.meta.resolve("@scalar/api-reference"))), "browser");
 const SCALAR_MAIN = "standalone.esm.js";
 
-/** Makes `folder` the site. Writes only what differs, because two builds may do so at the same moment. */
-export function buildSite(folder: string): void {
+/** Writes only what differs, because two builds may do so at the same moment. */
+export function buildSite(): void {
   const site = new Map(filesIn(SOURCES).map((path) => [path, readFileSync(join(SOURCES, path))]));
-  for (const path of filesIn(SCALAR)) {
-    if (!/^(standalone\.esm|chunks[\\/].+)\.js$/.test(path)) continue;
+  for (const path of globSync([SCALAR_MAIN, "chunks/*.js"], { cwd: SCALAR })) {
     site.set(join("scalar", path), readFileSync(join(SCALAR, path)));
   }
   const guide = String(site.get("guide.md")).trim();
   const published = { ...description, info: { ...description.info, description: guide } };
   site.set("openapi.json", Buffer.from(`${printJson(published, 2)}\n`));
-  site.set("index.html", Buffer.from(fillIn(String(site.get("index.html")))));
+  site.set("index.html", Buffer.from(fillPlaceholders(String(site.get("index.html")))));
   site.delete("guide.md");
 
   for (const [path, content] of site) {
-    const file = join(folder, path);
+    const file = join(SITE, path);
     if (existsSync(file) && readFileSync(file).equals(content)) continue;
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, content);
   }
-  for (const path of filesIn(folder)) if (!site.has(path)) rmSync(join(folder, path), { force: true });
+  for (const path of filesIn(SITE)) if (!site.has(path)) rmSync(join(SITE, path), { force: true });
 }
 
 /** The paths of all files, from the folder. */
@@ -39,8 +39,7 @@ function filesIn(folder: string): string[] {
   return paths.filter((path) => statSync(join(folder, path), { throwIfNoEntry: false })?.isFile());
 }
 
-/** Replaces the {placeholders} of the page. */
-function fillIn(page: string): string {
+function fillPlaceholders(page: string): string {
   const { title, summary } = description.info;
   return page
     .replaceAll("{title}", escapeHtml(title))

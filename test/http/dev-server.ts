@@ -16,8 +16,6 @@ export interface DevServer {
   folder: string;
   /** For example http://localhost:8787. */
   origin: string;
-  /** Contains the command and all its child processes. Windows does not have process groups. */
-  processGroup: number;
   /** What it has printed so far. */
   output(): string;
   /** Ends it: gently, or at once as a power cut would. */
@@ -38,37 +36,30 @@ export function removeProject(folder: string): void {
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 }
 
-/** Runs `wrangler dev` in `folder`, as `start` does. */
-export function startDev(folder: string, ...options: string[]): Promise<DevServer> {
-  return start(folder, "npx", "wrangler", "dev", ...options);
-}
-
 /**
- * Runs the command, which accepts Wrangler's flags, in `folder` and on a free port, and waits until it answers. Throws with
- * its output if it does not. It ends with this process at the latest.
+ * Runs `npm run dev` in `folder`, with these flags of Wrangler and on a free port, and waits until it answers. Throws with its
+ * output if it does not. It ends with this process at the latest.
  */
-export async function start(folder: string, command: string, ...args: string[]): Promise<DevServer> {
+export async function startDev(folder: string, ...flags: string[]): Promise<DevServer> {
   const port = await freePort();
   const origin = `http://localhost:${port}`;
-  const child = launch(command, [...args, "--port", String(port)], folder);
-  const { pid } = child;
-  if (pid === undefined) throw new Error(`${command} cannot be run.`);
+  const child = launch("npm", ["run", "dev", "--", ...flags, "--port", String(port)], folder);
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (output += data));
   const deadline = Date.now() + START;
   while (!(await answers(origin))) {
     if (child.exitCode !== null || Date.now() > deadline) {
       await end(child);
-      throw new Error(`${command} ${args.join(" ")} did not start:\n${output}`);
+      throw new Error(`npm run dev did not start:\n${output}`);
     }
     await new Promise((done) => setTimeout(done, 200));
   }
-  return { folder, origin, processGroup: pid, output: () => output, stop: (signal) => end(child, signal) };
+  return { folder, origin, output: () => output, stop: (signal) => end(child, signal) };
 }
 
-async function answers(origin: string): Promise<boolean> {
-  // A request that arrives while the runtime restarts may never be answered.
-  return fetch(origin, { signal: AbortSignal.timeout(2_000) }).then(
+/** Whether the URL answers. A request that arrives while the runtime restarts may never be answered. */
+export async function answers(url: string): Promise<boolean> {
+  return fetch(url, { signal: AbortSignal.timeout(2_000) }).then(
     () => true,
     () => false,
   );
