@@ -3,20 +3,14 @@
 
 const ANIMAL = "id, name, category_id AS categoryId, status";
 
-interface NewAnimal {
-  name: string;
-  categoryId: number;
-  status: string;
-}
-
 async function fetch(request: Request, { DB }: Env): Promise<Response> {
   const query = (sql: string, ...values: unknown[]) =>
     DB.prepare(sql)
       .bind(...values)
-      .run();
+      .all();
   const { pathname, searchParams } = new URL(request.url);
   if (request.method === "POST") {
-    const { name, categoryId, status } = await request.json<NewAnimal>();
+    const { name, categoryId, status } = await request.json<Record<string, unknown>>();
     const insert = `INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?) RETURNING ${ANIMAL}`;
     const { results } = await query(insert, name, String(categoryId), status);
     return Response.json(results[0], { status: 201 });
