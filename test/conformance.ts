@@ -5,17 +5,12 @@ import { type Schema, Validator } from "@cfworker/json-schema";
 import { description } from "../src/openapi/document.ts";
 import { printJson } from "../src/values/json.ts";
 
-interface DescribedHeader {
-  required: boolean;
-  schema: Schema;
-}
-
 interface DescribedBody {
   "application/json": { schema: Schema; example: unknown };
 }
 
 export interface DescribedResponse {
-  headers: Record<string, DescribedHeader>;
+  headers: Record<string, { required: boolean; schema: Schema }>;
   /** Absent if the response has no body. */
   content?: DescribedBody;
 }
@@ -43,8 +38,6 @@ const published: {
   components: { schemas: Record<string, Schema> };
 } = JSON.parse(printJson(description));
 
-const { components } = published;
-
 export const operations: DescribedOperation[] = Object.entries(published.paths).flatMap(([path, item]) =>
   Object.entries(item).map(([method, operation]) => ({ ...operation, path, method: method.toUpperCase() })),
 );
@@ -63,7 +56,7 @@ export function nextPage({ headers }: { headers: Headers }): string | undefined 
 
 /** The component that a schema refers to. */
 export function componentOf({ $ref = "" }: Schema): Schema {
-  const component = components.schemas[$ref.replace("#/components/schemas/", "")];
+  const component = published.components.schemas[$ref.replace("#/components/schemas/", "")];
   if (!component) throw new Error(`${$ref} is not a component`);
   return component;
 }
@@ -84,21 +77,14 @@ function responseTo(method: string, path: string, status: number): DescribedResp
   const { pathname } = new URL(path, "https://store.example");
   const atPath = operations.filter((operation) => matches(operation.path, pathname));
   const requested = atPath.find((operation) => operation.method === (method === "HEAD" ? "GET" : method)) ?? atPath[0];
-  return requested ? requested.responses[status] : responseElsewhere(status);
+  if (requested) return requested.responses[status];
+  // A path that is not described has the errors of every operation, and a 404 with the same headers as a 500.
+  const elsewhere: Record<number, number> = { 401: 401, 404: 500, 500: 500 };
+  return operations[0]?.responses[elsewhere[status] ?? ""];
 }
 
 const matches = (template: string, pathname: string) =>
   RegExp(`^/v1${template.replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(pathname);
-
-/** The responses to a path that is not described: no key, an unknown path, or a missing secret. */
-function responseElsewhere(status: number): DescribedResponse | undefined {
-  const response = operations.find(({ responses }) => responses[status])?.responses[status];
-  if (![401, 404, 500].includes(status) || !response) return undefined;
-  const headers = Object.entries(response.headers).filter(([name]) =>
-    ["WWW-Authenticate", "Worker-Version"].includes(name),
-  );
-  return { ...response, headers: Object.fromEntries(headers) };
-}
 
 function headerProblems(response: DescribedResponse, headers: Headers): string[] {
   return describedHeaders.flatMap((name) => {
@@ -120,6 +106,6 @@ function bodyProblems({ content }: DescribedResponse, method: string, { headers,
 }
 
 function schemaProblems(schema: Schema, value: unknown): string[] {
-  const { errors } = new Validator({ ...schema, components }, "2020-12", false).validate(value);
+  const { errors } = new Validator({ ...schema, components: published.components }, "2020-12", false).validate(value);
   return errors.map(({ instanceLocation, error }) => `${instanceLocation} ${error}`);
 }
