@@ -67,11 +67,12 @@ export function invalidText(schema: AnySchema): Arbitrary<string> {
   const near = fc.oneof(
     right.map((value) => value.slice(1)),
     right.map((value) => `${value}x`),
+    right.map((value) => `0${value}`),
     right.map((value) => value.replaceAll(/\d/g, "9")),
   );
   const isInteger = resolved(schema).type === "integer";
   const validator = new Validator(resolved(schema));
-  const isValid = (value: string) => (isInteger ? /^-?\d+$/.test(value) : validator.validate(value).valid);
+  const isValid = (value: string) => (isInteger ? /^(0|-?[1-9]\d*)$/.test(value) : validator.validate(value).valid);
   const wrong = only(fc.oneof(text, blank, near), `wrong for ${JSON.stringify(schema)}`, (value) => !isValid(value));
   return isInteger ? fc.oneof(wrong, outside(schema).map(String)) : wrong;
 }
