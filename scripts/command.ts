@@ -1,4 +1,5 @@
-// What all commands do in the same way: they reject wrong arguments with exit code 2, and notice that they are interrupted.
+// What all commands do in the same way: they reject wrong arguments with exit code 2, notice that they are interrupted, and
+// print nothing that controls a terminal.
 
 import { constants } from "node:os";
 
@@ -17,4 +18,10 @@ export function onInterruption(react: (signal: string, status: number) => void):
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(signal, () => react(signal, 128 + constants.signals[signal]));
   }
+}
+
+/** The text without characters that control a terminal: a file or a response can contain anything. */
+export function printable(text: string): string {
+  const code = (character: string) => `\\u{${character.codePointAt(0)?.toString(16)}}`;
+  return text.replace(/[^\P{C}\n]|[\u2028\u2029]/gu, code);
 }

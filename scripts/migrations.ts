@@ -16,7 +16,7 @@ const APPLIED = join(ROOT, ".wrangler/state/v3/d1/applied-migrations.txt");
 export async function applyLocalMigrations(): Promise<void> {
   const migrations = readdirSync(join(ROOT, "migrations")).sort().join("\n");
   if (existsSync(APPLIED) && readFileSync(APPLIED, "utf8") === migrations) return;
-  const apply = () => wrangler(["d1", "migrations", "apply", "DB", "--local"], { cutOff: true });
+  const apply = () => wrangler(["d1", "migrations", "apply", "DB", "--local"]);
   // A different process in this folder may apply them at the same moment. Then nothing is left to do the second time.
   await apply().catch(apply);
   writeFileSync(APPLIED, migrations);

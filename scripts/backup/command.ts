@@ -1,6 +1,6 @@
 // What backup and restore share as commands: their arguments, their failures, and what they print.
 
-import { onInterruption, readArguments } from "../command.ts";
+import { onInterruption, printable, readArguments } from "../command.ts";
 import { environmentNames } from "../environment.ts";
 import { WranglerFailed } from "../wrangler.ts";
 import { connect, Failure, LOCAL, type Store } from "./store.ts";
@@ -10,8 +10,9 @@ const NO_DATABASE = "This environment has no database yet. Its first deployment 
 
 /** Runs `npm run <name> -- <environment> <file>` and prints what `work` returns. Exits with 1 if the work fails. */
 export async function command(name: string, work: (store: Store, file: string) => Promise<string>): Promise<void> {
-  const usage = `npm run ${name} -- <${[LOCAL, ...environmentNames()].join("|")}> <file>`;
-  const [environment, file] = readArguments(usage, parseArguments);
+  const known = [LOCAL, ...environmentNames()];
+  const usage = `npm run ${name} -- <${known.join("|")}> <file>`;
+  const [environment, file] = readArguments(usage, (args) => parseArguments(args, known));
   const exit = (message: string, status: number) => {
     progress("");
     console.error(printable(message));
@@ -29,9 +30,11 @@ export async function command(name: string, work: (store: Store, file: string) =
 }
 
 /** Throws if the arguments are wrong. */
-export function parseArguments([environment = "", file, ...more]: string[]): [environment: string, file: string] {
-  const known = [LOCAL, ...environmentNames()].includes(environment);
-  if (known && file && more.length === 0) return [environment, file];
+export function parseArguments(
+  [environment = "", file, ...more]: string[],
+  known = [LOCAL, ...environmentNames()],
+): [environment: string, file: string] {
+  if (known.includes(environment) && file && more.length === 0) return [environment, file];
   throw new Error("Name exactly one environment and one file.");
 }
 
@@ -44,12 +47,6 @@ export function explain(failure: unknown): string {
   const isLocked = /SQLITE_BUSY|database is locked/.test(failure.message);
   const hint = isLocked ? "\nAnother process uses the local store: stop `npm run dev` in this folder." : "";
   return `${failure.message} ${AGAIN}${hint}`;
-}
-
-/** The text without characters that control a terminal: a file can contain anything. */
-export function printable(text: string): string {
-  const code = (character: string) => `\\u{${character.codePointAt(0)?.toString(16)}}`;
-  return text.replace(/[^\P{C}\n]|[\u2028\u2029]/gu, code);
 }
 
 /** Shows on a terminal how far the work is. */

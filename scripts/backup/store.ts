@@ -30,7 +30,7 @@ export async function connect(environment: string, run: typeof wrangler = wrangl
   const flags = isLocal ? ["--local"] : ["--env", environment, "--remote"];
   // In a fresh clone this creates the local store. A deployment updates those of the account.
   if (isLocal) await applyLocalMigrations();
-  const d1 = (...args: string[]) => run(["d1", ...args], { cutOff: true });
+  const d1 = (...args: string[]) => run(["d1", ...args]);
   const wait = (failures: number) => setTimeout(pause * 2 ** failures);
   return {
     environment,
