@@ -40,7 +40,7 @@ export const SMOKE_TEST = {
 };
 
 /** Whether the account has the environment's database. Throws WranglerFailed. */
-export async function hasDatabase({ database }: Environment): Promise<boolean> {
-  const databases: { name: string }[] = JSON.parse(await wrangler(["d1", "list", "--json"]));
+export async function hasDatabase({ database }: Environment, run = wrangler): Promise<boolean> {
+  const databases: { name: string }[] = JSON.parse(await run(["d1", "list", "--json"]));
   return databases.some(({ name }) => name === database);
 }

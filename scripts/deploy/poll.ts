@@ -1,5 +1,5 @@
 // Sends requests to a deployed service and ignores responses from other versions: for some seconds after a deployment, each of
-// Cloudflare's machines may still serve the previous version, or none.
+// Cloudflare's machines may still serve the previous version, or none. What answers is not trusted.
 
 import { setTimeout as wait } from "node:timers/promises";
 import { CHALLENGE } from "../../src/http/authentication.ts";
@@ -17,22 +17,25 @@ export interface Target {
 export interface Limits {
   /** When to give up, on the clock of `Date.now()`. */
   until: number;
+  /** Milliseconds between two requests. */
+  interval: number;
   /** Once aborted, everything that waits throws its reason. */
   signal?: AbortSignal;
 }
 
 export type Answer = Awaited<ReturnType<typeof send>>;
 
-/** The service, or the requested version of it, did not answer in time. The cause is the version that did, if any. */
+/** The service, or the requested version of it, did not answer in time. */
 export class NoAnswer extends Error {}
 
+export const INTERVAL = 500; // milliseconds
 const REQUEST_TIMEOUT = 10_000; // milliseconds
-const INTERVAL = Number(process.env["POLL_INTERVAL"] ?? 500); // milliseconds; the tests shorten it
 const IN_A_ROW = 5;
+const MAX_BYTES = 1_000_000; // of an answer
 
 /** Repeats a request until the version answers anything except 503, which is temporary. Throws NoAnswer. */
 export function poll(target: Target, path: string, request: RequestInit, limits: Limits): Promise<Answer> {
-  return retry(limits, () => send(target, path, request, limits.signal));
+  return untilAnswered(limits, async () => judge(target, await send(target, path, request, limits.signal)));
 }
 
 /**
@@ -40,11 +43,12 @@ export function poll(target: Target, path: string, request: RequestInit, limits:
  * NoAnswer, and an Error if the version answers anything else.
  */
 export function waitUntilReady(target: Target, limits: Limits): Promise<void> {
-  return retry(limits, async () => {
+  return untilAnswered(limits, async () => {
     for (let seen = 0; seen < IN_A_ROW; seen++) {
       if (seen > 0) await pause(limits);
       // Each new connection may reach a different machine.
-      const { status, headers } = await send(target, "/pets", { headers: { Connection: "close" } }, limits.signal);
+      const request = { headers: { Connection: "close" } };
+      const { status, headers } = judge(target, await send(target, "/pets", request, limits.signal));
       if (status !== 401 || headers.get("WWW-Authenticate") !== CHALLENGE) {
         throw new Error(`Version ${target.version} answers ${status} instead of 401 to a request without a key.`);
       }
@@ -52,49 +56,65 @@ export function waitUntilReady(target: Target, limits: Limits): Promise<void> {
   });
 }
 
-async function retry<T>(limits: Limits, attempt: () => Promise<T>): Promise<T> {
+async function untilAnswered<T>(limits: Limits, attempt: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await attempt();
     } catch (failure) {
-      if (!(failure instanceof NoAnswer) || Date.now() + INTERVAL > limits.until) throw failure;
+      if (!(failure instanceof NoAnswer) || Date.now() + limits.interval > limits.until) throw failure;
       await pause(limits);
     }
   }
 }
 
-async function pause({ signal }: Limits): Promise<void> {
-  await wait(INTERVAL);
+async function pause({ interval, signal }: Limits): Promise<void> {
+  await wait(interval);
   signal?.throwIfAborted();
 }
 
+/** Throws NoAnswer if nothing answers, or with too much. */
 async function send({ base, version, override }: Target, path: string, request: RequestInit, signal?: AbortSignal) {
   const url = `${base}${path}`;
   const headers = new Headers(request.headers);
   // https://developers.cloudflare.com/workers/versions-and-deployments/version-overrides/
   if (override) headers.set("Cloudflare-Workers-Version-Overrides", `${override}="${version}"`);
   const timeout = AbortSignal.timeout(REQUEST_TIMEOUT);
-  const answered = fetch(url, {
-    ...request,
-    headers,
-    redirect: "manual",
-    signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
-  });
-  const [response, text] = await answered
-    .then(async (response) => [response, await response.text()] as const)
-    .catch(({ message, cause }: Error) => {
-      signal?.throwIfAborted();
-      throw new NoAnswer(`${url} does not answer: ${cause instanceof Error ? cause.message : message}.`);
-    });
-  const { status } = response;
-  const by = response.headers.get(VERSION_HEADER) ?? undefined;
+  const ended = signal ? AbortSignal.any([signal, timeout]) : timeout;
+  try {
+    const response = await fetch(url, { ...request, headers, redirect: "manual", signal: ended });
+    const text = await readText(response);
+    // For messages: shortened, and without the key that was sent.
+    const [, key] = headers.get("Authorization")?.split(" ") ?? [];
+    const excerpt = (key ? text.replaceAll(key, "<key>") : text).slice(0, 300);
+    const { status } = response;
+    return { url, request: `${request.method ?? "GET"} ${path}`, status, headers: response.headers, text, excerpt };
+  } catch (failure) {
+    signal?.throwIfAborted();
+    const { message, cause } = failure as Error;
+    throw new NoAnswer(`${url} does not answer: ${cause instanceof Error ? cause.message : message}.`);
+  }
+}
+
+async function readText({ body }: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body ?? []) {
+    bytes += chunk.length;
+    if (bytes > MAX_BYTES) throw new Error("the response is larger than 1 MB");
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+/** Returns the answer if it is final and comes from the version. Otherwise throws NoAnswer. */
+function judge({ version, override }: Target, answer: Answer): Answer {
+  const { url, status, headers, excerpt } = answer;
+  const by = headers.get(VERSION_HEADER);
   if (version && by !== version) {
     const instead = by ? `version ${by}` : "something other than this service";
-    throw new NoAnswer(`${url} is answered by ${instead} (${status}) instead of version ${version}.`, { cause: by });
+    const cause = by && override ? " The version override was ignored." : "";
+    throw new NoAnswer(`${url} is answered by ${instead} (${status}) instead of version ${version}.${cause}`);
   }
-  // For messages: shortened, and without the key that was sent.
-  const [, key] = headers.get("Authorization")?.split(" ") ?? [];
-  const excerpt = (key ? text.replaceAll(key, "<key>") : text).slice(0, 300);
   if (status === 503) throw new NoAnswer(`${url} answers 503: ${excerpt}`);
-  return { request: `${request.method ?? "GET"} ${path}`, status, headers: response.headers, text, excerpt };
+  return answer;
 }

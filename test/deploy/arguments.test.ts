@@ -1,85 +1,75 @@
-// The command line of a deployment and its secrets file, through the function that reads both.
+// The command line of a deployment, its addresses and its keys.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { parseArguments, printedBase } from "../../scripts/deploy/arguments.ts";
+import { parseArguments } from "../../scripts/deploy/arguments.ts";
+import { printedBase } from "../../scripts/deploy/deploy.ts";
+import { readKeysFile } from "../../scripts/deploy/keys.ts";
 import { environmentNames, readEnvironment } from "../../scripts/environment.ts";
+import { WranglerFailed } from "../../scripts/wrangler.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "animal-store-arguments-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const secret = "s3cret-value";
 
-/** The secrets file's flag, or undefined to use the environment variable. */
-function withFile(content: string | Uint8Array): string[] {
-  writeFileSync(join(folder, "secrets"), content);
-  return ["staging", "--secrets-file", join(folder, "secrets")];
-}
-
-/** The message without the path of the folder, which differs from run to run. */
-function messageOf(args: string[], env: NodeJS.Dict<string> = {}): string {
+/** Reads the keys of a file with this content. An error does not name the folder, which differs from run to run. */
+function keysIn(content: string | Uint8Array, name = "secrets") {
+  const file = join(folder, name);
+  if (name === "secrets") writeFileSync(file, content);
   try {
-    parseArguments(args, env);
+    return readKeysFile(file);
   } catch (failure) {
-    return (failure as Error).message.replaceAll(`${folder}/`, "").replaceAll(`${folder}\\`, "");
+    throw new Error((failure as Error).message.replace(join(folder, "x").slice(0, -1), ""));
   }
-  throw new Error("parseArguments accepts it");
 }
 
-describe("the environments", () => {
-  it("are those of wrangler.toml", () => {
-    expect(environmentNames()).toEqual(["staging", "production"]);
-    expect(readEnvironment("staging")).toEqual({
-      name: "staging",
-      worker: "animal-store-staging",
-      database: "animal-store-staging",
-    });
-  });
+const read = (args: string[], env: NodeJS.Dict<string> = {}) => parseArguments(args, { API_KEY: secret, ...env });
+
+it("the environments are those of wrangler.toml", () => {
+  expect(environmentNames()).toEqual(["staging", "production"]);
+  const worker = "animal-store-staging";
+  expect(readEnvironment("staging")).toEqual({ name: "staging", worker, database: worker });
 });
 
 describe("the arguments", () => {
   it("have defaults", () => {
-    expect(parseArguments(["staging"], { API_KEY: " one , two\n" })).toEqual({
+    expect(read(["staging"], { API_KEY: " one , two\n", SMOKE_URL: "" })).toEqual({
       environment: readEnvironment("staging"),
-      key: "two",
+      keys: { all: ["one", "two"], newest: "two" },
+      revokesAllKeys: false,
       place: [],
       wait: 90_000,
     });
   });
 
   it("are all read", () => {
-    const args = [...withFile("API_KEY=one,two\n"), "--location", "weur", "--wait", "5"];
-    expect(parseArguments(args, { API_KEY: "other", SMOKE_URL: "https://api.example.com/v1/" })).toMatchObject({
-      secrets: { file: join(folder, "secrets"), keys: "one,two" },
-      key: "two",
+    const secretsFile = join(folder, "all.env");
+    writeFileSync(secretsFile, "API_KEY=one,two\n");
+    const args = ["staging", "--secrets-file", secretsFile, "--revoke-all-keys", "--location", "weur", "--wait", "5"];
+    expect(read(args, { SMOKE_URL: "https://api.example.com/v1/" })).toMatchObject({
+      secretsFile,
+      keys: { newest: "two" },
+      revokesAllKeys: true,
       place: ["--location=weur"],
       wait: 5_000,
       smokeUrl: "https://api.example.com/v1",
     });
-    expect(parseArguments(["production", "--jurisdiction=eu"], { API_KEY: "k", SMOKE_URL: "" })).toMatchObject({
-      place: ["--jurisdiction=eu"],
-    });
+    expect(read(["production", "--jurisdiction=eu"])).toMatchObject({ place: ["--jurisdiction=eu"] });
   });
 
   it.each([
-    ["no environment", [], "Name exactly one environment."],
-    ["two environments", ["staging", "production"], "Name exactly one environment."],
-    ["an unknown environment", ["test"], "The environment must be staging or production."],
-    ["an unknown flag", ["staging", "--secret-file", "s.env"], "Unknown option '--secret-file'"],
-    ["two places", ["staging", "--location=weur", "--jurisdiction=eu"], "Use --location or --jurisdiction, not both."],
-    ["an empty location", ["staging", "--location="], "--location must not be empty."],
-    ["an empty jurisdiction", ["staging", "--jurisdiction", ""], "--jurisdiction must not be empty."],
-    ["a time that is not a number", ["staging", "--wait", "1m"], "--wait must be a number of seconds."],
-  ])("reject %s", (_, args, message) => {
-    expect(messageOf(args, { API_KEY: secret })).toContain(message);
-  });
-
-  it.each(["nowhere", "localhost:8787/v1", "ftp://example.com/v1", "https://"])("reject SMOKE_URL=%s", (SMOKE_URL) => {
-    expect(messageOf(["staging"], { API_KEY: secret, SMOKE_URL })).toBe(
-      "SMOKE_URL must be an http or https URL that ends in /v1.",
-    );
+    [[], "Name the environment."],
+    [["staging", "weur"], "To say where the data is stored, use --location=<hint> or --jurisdiction=<name>."],
+    [["test"], "The environment must be staging or production."],
+    [["staging", "--secret-file", "s.env"], "Unknown option '--secret-file'"],
+    [["staging", "--location=weur", "--jurisdiction=eu"], "Use --location or --jurisdiction, not both."],
+    [["staging", "--location="], "--location must not be empty."],
+    [["staging", "--wait", "1m"], "--wait must be a number of seconds."],
+  ])("reject %j", (args, message) => {
+    expect(() => read(args)).toThrow(message);
   });
 
   it.each([
@@ -87,77 +77,88 @@ describe("the arguments", () => {
     ["", "API_KEY is missing or empty."],
     [`${secret},a b,${secret},`, "API_KEY has entries that are not valid keys: 2, 4 ("],
     [`${secret}\n${secret}`, "API_KEY has entries that are not valid keys: 1 ("],
-    [`${secret}ü`, "API_KEY has entries that are not valid keys: 1 ("],
     ["k".repeat(513), "API_KEY has entries that are not valid keys: 1 ("],
   ])("reject API_KEY=%j without quoting it", (API_KEY, message) => {
-    const actual = messageOf(["staging"], { API_KEY });
-    expect(actual).toContain(message);
-    expect(actual).not.toContain(secret);
+    expect(() => read(["staging"], { API_KEY })).toThrow(message);
+    expect(() => read(["staging"], { API_KEY })).not.toThrow(secret);
   });
 });
 
 describe("the address", () => {
-  const DEPLOYED = "Deployed animal-store-staging triggers (0.06 sec)\n";
-  it.each([
-    [
-      "  https://animal-store-staging.x.workers.dev\n  api.example.com (custom domain)\n",
-      "animal-store-staging.x.workers.dev",
-    ],
-    ["  api.example.com (custom domain)\n", "api.example.com"],
-    ["  api.example.com (custom domain - zone name: example.com)\n", "api.example.com"],
-  ])("is read from what Wrangler prints: %j", (targets, host) => {
-    expect(printedBase(DEPLOYED + targets)).toBe(`https://${host}/v1`);
+  it.each(["localhost", "127.0.0.1", "127.1.2.3", "[::1]"])("may be plain HTTP on this machine: %s", (host) => {
+    expect(read(["staging"], { SMOKE_URL: `http://${host}:8787/v1` }).smokeUrl).toBe(`http://${host}:8787/v1`);
   });
 
-  it("is unknown if Wrangler prints none", () => {
-    expect(printedBase(`${DEPLOYED}  example.com/*\n`)).toBeUndefined();
+  it.each([
+    "nowhere",
+    "localhost:8787/v1",
+    "ftp://localhost/v1",
+    "https://",
+    "http://example.com/v1",
+    "http://127.0.0.1.example.com/v1",
+    "http://localhost.example.com/v1",
+  ])("must not be %s", (SMOKE_URL) => {
+    const message = "SMOKE_URL must be an https URL that ends in /v1, or an http URL of localhost.";
+    expect(() => read(["staging"], { SMOKE_URL })).toThrow(message);
+  });
+
+  it.each([
+    ["  https://a.x.workers.dev\n  api.example.com (custom domain)\n", "https://a.x.workers.dev/v1"],
+    ["  api.example.com (custom domain)\n", "https://api.example.com/v1"],
+    ["  api.example.com (custom domain - zone name: example.com)\n", "https://api.example.com/v1"],
+    ["  example.com/*\n", undefined],
+  ])("is read from what Wrangler prints: %j", (targets, base) => {
+    expect(printedBase(`Deployed animal-store-staging triggers (0.06 sec)\n${targets}`)).toBe(base);
   });
 });
 
 describe("the secrets file", () => {
-  const FORM = 'secrets must contain {"API_KEY": "<key>"}, or lines such as API_KEY=<key>.';
-
   it.each([
     ["lines", "OTHER=x\nAPI_KEY=one,two\n"],
     ["lines of Windows", "OTHER=x\r\nAPI_KEY=one,two\r\n"],
     ["a quoted value", 'API_KEY="one,two"\n'],
     ["a byte order mark", "\ufeffAPI_KEY=one,two\n"],
-    ["JSON", '{"API_KEY": "one,two"}'],
     ["JSON with a byte order mark and line ends of Windows", '\ufeff{\r\n"API_KEY": "one,two"\r\n}\r\n'],
   ])("may have %s", (_, content) => {
-    expect(parseArguments(withFile(content), {})).toMatchObject({ secrets: { keys: "one,two" }, key: "two" });
+    expect(keysIn(content)).toEqual({ all: ["one", "two"], newest: "two" });
   });
 
+  const FORM = 'secrets must contain {"API_KEY": "<key>"}, or lines such as API_KEY=<key>.';
   it.each([
     ["no API_KEY", `OTHER=${secret}\n`, FORM],
-    ["nothing", "", FORM],
     ["an empty API_KEY", "API_KEY=\n", "API_KEY in secrets is missing or empty."],
-    ["an empty string", '{"API_KEY": ""}', "API_KEY in secrets is missing or empty."],
-    [
-      "an invalid entry",
-      `API_KEY=${secret},two three\n`,
-      "API_KEY in secrets has entries that are not valid keys: 2 (",
-    ],
+    ["an invalid entry", `API_KEY=${secret},a b\n`, "API_KEY in secrets has entries that are not valid keys: 2 ("],
     ["null", "null", FORM],
-    ["a string", `"${secret}"`, FORM],
     ["UTF-16", Buffer.from(`\ufeffAPI_KEY=${secret}`, "utf16le"), FORM],
     ["a number", '{"API_KEY": 5}', FORM],
-    ["null as API_KEY", '{"API_KEY": null}', FORM],
     ["an array of keys", `{"API_KEY": ["${secret}"]}`, FORM],
-    ["an object of keys", `{"API_KEY": {"staging": "${secret}"}}`, FORM],
     ["API_KEY one level down", `{"staging": {"API_KEY": "${secret}"}}`, FORM],
-    ["an array", `[{"API_KEY": "${secret}"}]`, FORM],
     ["broken JSON", `{"API_KEY": ${secret}}`, FORM],
   ])("must not have %s", (_, content, message) => {
-    const actual = messageOf(withFile(content), { API_KEY: "a-valid-key" });
-    expect(actual).toContain(message);
-    expect(actual).not.toContain(secret);
+    expect(() => keysIn(content)).toThrow(message);
+    expect(() => keysIn(content)).not.toThrow(secret);
   });
 
   it("must be a file", () => {
     mkdirSync(join(folder, "directory"));
-    const messageFor = (name: string) => messageOf(["staging", "--secrets-file", join(folder, name)]);
-    expect(messageFor("nowhere")).toBe("nowhere is not a file.");
-    expect(messageFor("directory")).toBe("directory is not a file.");
+    expect(() => keysIn("", "nowhere")).toThrow("nowhere is not a file.");
+    expect(() => keysIn("", "directory")).toThrow("directory is not a file.");
+  });
+});
+
+describe("what Wrangler prints when it fails", () => {
+  it.each([
+    ["\u001b[31mIt broke.\u001b[0m\n", "It broke.\nwrangler d1 list failed."],
+    [
+      "More than one account available",
+      "More than one account available\nSet CLOUDFLARE_ACCOUNT_ID to the id of one of your",
+    ],
+    [
+      "it's necessary to set a CLOUDFLARE_API_TOKEN environment variable … --temporary",
+      "Run npx wrangler login, or set",
+    ],
+  ])("is a message with a remedy: %j", (output, message) => {
+    expect(new WranglerFailed("d1 list", output).message).toContain(message);
+    expect(new WranglerFailed("d1 list", output).message).not.toContain("--temporary");
   });
 });

@@ -1,13 +1,14 @@
-// A stand-in for the parts of Cloudflare's API that Wrangler uses to deploy a Worker with D1 and assets: it stores what is
-// uploaded, and edge.ts serves it. An unknown request is answered with 404 and reported.
+// A stand-in for the parts of Cloudflare that Wrangler uses to deploy a Worker with D1: its API stores what is uploaded, and
+// the versions of the Worker run in the Workers runtime, at one address. Assets are accepted and not served. An unknown
+// request is answered with 404 and reported.
 
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { type IRequestStrict, Router } from "itty-router";
+import { Miniflare, type WorkerOptions } from "miniflare";
 import { unstable_splitSqlQuery as splitSqlQuery } from "wrangler";
-import { type Binding, Edge, type Share } from "./edge.ts";
 
 const ACCOUNT = "account";
 const BOOKMARK = "00000000-00000001-00000002-0123456789abcdef0123456789abcdef";
@@ -16,13 +17,14 @@ const IMPORT_BYTES = 10_000_000;
 export interface Cloudflare extends AsyncDisposable {
   /** The environment variables with which Wrangler uses this account. */
   env: NodeJS.Dict<string>;
-  edge: Edge;
-  /** Cloudflare's code for a Worker that does not exist: 10007 or 10090, depending on the endpoint. */
-  missingWorkerCode: number;
+  /** The base URL of the account's Worker. */
+  base: string;
   /** Every database of the account, by name. */
   databases: Map<string, Database>;
-  /** Every Worker of the account, by name. */
-  workers: Map<string, Worker>;
+  /** The versions of the account's Worker, the newest first. */
+  versions: Version[];
+  /** The current deployment. */
+  serving: Share[];
   /** The requests to the API, such as `POST /d1/database`. */
   requests: string[];
   /** Set to n, every n-th import breaks: by turns before it starts, and after it stored everything. 0: none does. */
@@ -39,11 +41,23 @@ interface Database {
   jurisdiction?: string;
 }
 
-interface Worker {
-  /** The newest first. */
-  versions: { id: string; annotations: Record<string, string>; bindings: Binding[]; modules: Record<string, string> }[];
-  /** The newest first. */
-  deployments: { id: string; versions: Share[] }[];
+type Binding =
+  | { type: "secret_text"; name: string; text: string }
+  | { type: "d1"; name: string; id: string }
+  | { type: "version_metadata"; name: string };
+
+interface Version {
+  id: string;
+  annotations: Record<string, string>;
+  bindings: Binding[];
+  modules: Record<string, string>;
+  compatibilityDate: string;
+  mainModule: string;
+}
+
+interface Share {
+  version_id: string;
+  percentage: number;
 }
 
 interface Metadata {
@@ -52,33 +66,41 @@ interface Metadata {
   bindings: (Binding | { type: "inherit"; name: string })[];
   keep_bindings?: string[];
   annotations?: Record<string, string>;
-  assets: { config: { run_worker_first: string[]; _headers: string } };
 }
-
-type Manifest = Record<string, { hash: string }>;
 
 const ok = (result: unknown) => Response.json({ success: true, errors: [], messages: [], result });
 const refuse = (status: number, code: number, message: string) =>
   Response.json({ success: false, errors: [{ code, message }], messages: [], result: null }, { status });
 
 export async function startCloudflare(): Promise<Cloudflare> {
-  const edge = new Edge();
   const databases = new Map<string, Database>();
-  const workers = new Map<string, Worker>();
-  const manifests = new Map<string, Manifest>();
-  const assets = new Map<string, Buffer>();
+  const versions: Version[] = [];
   const files = new Map<string, string>();
   const requests: string[] = [];
 
-  const databaseOf = (key: string | undefined) =>
-    [...databases.values()].find(({ uuid, name }) => key === uuid || key === name);
-  const run = (uuid: string, sql: string, params: unknown[] = []) =>
-    edge.query(
-      uuid,
-      splitSqlQuery(sql).map((statement) => ({ sql: statement, params })),
-    );
+  const runtime = new Miniflare(options());
+  let last: Promise<unknown> = Promise.resolve();
+  /** One use of the runtime at a time, because it must restart to load a change, which would cut off requests. */
+  function use<T>(work: () => Promise<T>): Promise<T> {
+    const result = last.then(work);
+    last = result.catch(() => {});
+    return result;
+  }
+  const reload = () => use(() => runtime.setOptions(options()));
 
-  const missingWorker = () => refuse(404, cloudflare.missingWorkerCode, "This Worker does not exist on your account.");
+  function options() {
+    const bound = [...databases.values()].map(({ uuid }) => [uuid, { type: "d1" as const, id: uuid }]);
+    const hub = worker("hub", "2026-10-23", { hub: "export default {}" }, Object.fromEntries(bound));
+    return { host: "127.0.0.1", port: 0, workers: [hub, ...versions.map(workerOf)], handleStructuredLogs: () => {} };
+  }
+
+  /** Runs all statements or none. Throws with SQLite's message. */
+  const run = (uuid: string, sql: string, params: unknown[] = []) =>
+    use(async () => {
+      const db = await runtime.getD1Database(uuid, "hub");
+      const statements = splitSqlQuery(sql).map((statement) => db.prepare(statement).bind(...params));
+      return db.batch<Record<string, unknown>>(statements);
+    });
 
   const router = Router<IRequestStrict>({ base: `/client/v4/accounts/${ACCOUNT}` });
 
@@ -91,11 +113,11 @@ export async function startCloudflare(): Promise<Cloudflare> {
     if (databases.has(wanted.name)) return refuse(400, 7502, "A database with this name exists.");
     const database = { ...wanted, uuid: randomUUID() };
     databases.set(database.name, database);
-    await edge.addDatabase(database.uuid);
+    await reload();
     return ok(database);
   });
   router.get("/d1/database/:id", ({ params }) => {
-    const database = databaseOf(params["id"]);
+    const database = [...databases.values()].find(({ uuid, name }) => [uuid, name].includes(params["id"] ?? ""));
     return database ? ok(database) : refuse(404, 7404, "The database does not exist.");
   });
   router.post("/d1/database/:id/query", async (request) => {
@@ -132,129 +154,86 @@ export async function startCloudflare(): Promise<Cloudflare> {
   });
   router.get("/d1/database/:id/time_travel/bookmark", () => ok({ bookmark: BOOKMARK }));
 
-  router.get("/workers/services/:name", ({ params }) => {
-    const script = { tag: null, tags: [], last_deployed_from: "wrangler" };
-    return workers.has(params["name"] ?? "") ? ok({ default_environment: { script } }) : missingWorker();
-  });
-  router.get("/workers/subdomain", () => ok({ subdomain: "operator" }));
+  const missing = () => refuse(404, 10007, "This Worker does not exist on your account.");
   const subdomain = { enabled: true, previews_enabled: false };
-  router.get("/workers/workers/:name", ({ params }) =>
-    workers.has(params["name"] ?? "") ? ok({ subdomain }) : missingWorker(),
-  );
-  router.all("/workers/scripts/:name/subdomain", () => ok(subdomain));
-  router.patch("/workers/scripts/:name/script-settings", () => ok({}));
+  router.get("/workers/subdomain", () => ok({ subdomain: "operator" }));
+  router.post("/workers/scripts/:name/assets-upload-session", () => ok({ jwt: "jwt", buckets: [] }));
 
-  router.post("/workers/scripts/:name/assets-upload-session", async (request) => {
-    const { manifest } = (await request.json()) as { manifest: Manifest };
-    manifests.set(request.params["name"] ?? "", manifest);
-    const wanted = Object.values(manifest).filter(({ hash }) => !assets.has(hash));
-    return ok({ jwt: "jwt", buckets: wanted.map(({ hash }) => [hash]) });
-  });
-  router.post("/workers/assets/upload", async (request) => {
-    for (const [hash, part] of await request.formData()) {
-      assets.set(hash, Buffer.from(typeof part === "string" ? part : await part.text(), "base64"));
-    }
-    return ok({ jwt: "jwt" });
-  });
-
-  /** Adds a version to a Worker. The first one creates the Worker. */
+  /** Adds a version. The first one creates the Worker. */
   async function upload(request: IRequestStrict): Promise<string> {
-    const name = request.params["name"] ?? "";
-    const worker = workers.get(name) ?? { versions: [], deployments: [] };
-    workers.set(name, worker);
     const form = await request.formData();
     const metadata = JSON.parse(String(form.get("metadata"))) as Metadata;
     const modules: Record<string, string> = {};
     for (const [path, part] of form) {
       if (typeof part !== "string" && !path.endsWith(".map")) modules[path] = await part.text();
     }
-    const before = worker.versions[0]?.bindings ?? [];
     const sent = metadata.bindings.filter((binding) => binding.type !== "inherit");
-    const inherited = metadata.bindings.filter(({ type }) => type === "inherit").map((binding) => binding.name);
-    const kept = before.filter(
+    const inherited = metadata.bindings.filter(({ type }) => type === "inherit").map(({ name }) => name);
+    const kept = (versions[0]?.bindings ?? []).filter(
       ({ type, name }) =>
         inherited.includes(name) ||
         (metadata.keep_bindings?.includes(type) && !sent.some((binding) => binding.name === name)),
     );
-    const bindings = [...sent, ...kept];
-    const { run_worker_first, _headers } = metadata.assets.config;
-    const uploaded = Object.entries(manifests.get(name) ?? {}).map(([path, { hash }]) => [path, assets.get(hash)]);
     const id = randomUUID();
-    await edge.addVersion({
-      id,
-      compatibilityDate: metadata.compatibility_date,
-      mainModule: metadata.main_module,
-      modules,
-      bindings,
-      assets: {
-        files: { ...Object.fromEntries(uploaded), _headers: Buffer.from(_headers) },
-        runWorkerFirst: run_worker_first,
-      },
-    });
-    worker.versions.unshift({ id, annotations: metadata.annotations ?? {}, bindings, modules });
+    const { main_module: mainModule, compatibility_date: compatibilityDate, annotations = {} } = metadata;
+    versions.unshift({ id, annotations, bindings: [...sent, ...kept], modules, mainModule, compatibilityDate });
+    await reload();
     return id;
-  }
-
-  async function deploy(name: string, versions: Share[]) {
-    const deployment = {
-      id: randomUUID(),
-      created_on: new Date().toISOString(),
-      source: "api",
-      author_email: "",
-      versions,
-    };
-    workers.get(name)?.deployments.unshift(deployment);
-    await edge.deploy(name, versions);
-    return deployment;
   }
 
   router.put("/workers/scripts/:name", async (request) => {
     const id = await upload(request);
-    await deploy(request.params["name"] ?? "", [{ version_id: id, percentage: 100 }]);
+    cloudflare.serving = [{ version_id: id, percentage: 100 }];
     return ok({ deployment_id: id, startup_time_ms: 1 });
   });
-  router.post("/workers/scripts/:name/versions", async (request) =>
-    ok({
-      id: await upload(request),
-      startup_time_ms: 1,
-      metadata: { has_preview: false },
-      resources: { script: { etag: "" } },
-    }),
-  );
-  router.all("/workers/scripts/:name/*", ({ params }) =>
-    workers.has(params["name"] ?? "") ? undefined : missingWorker(),
-  );
-  router.get("/workers/scripts/:name/settings", ({ params }) =>
-    ok({ bindings: workers.get(params["name"] ?? "")?.versions[0]?.bindings }),
-  );
-  router.get("/workers/scripts/:name/secrets", ({ params }) =>
-    ok(workers.get(params["name"] ?? "")?.versions[0]?.bindings.filter(({ type }) => type === "secret_text")),
-  );
-  router.get("/workers/scripts/:name/versions/:id", ({ params }) => {
-    const version = workers.get(params["name"] ?? "")?.versions.find(({ id }) => id === params["id"]);
-    const metadata = { created_on: new Date().toISOString(), source: "wrangler", author_email: "" };
-    return version
-      ? ok({ ...version, metadata, resources: { script: {}, script_runtime: {}, bindings: [] } })
-      : refuse(404, 10007, "No such version.");
+  router.post("/workers/scripts/:name/versions", async (request) => {
+    const resources = { script: { etag: "" } };
+    return ok({ id: await upload(request), startup_time_ms: 1, metadata: { has_preview: false }, resources });
   });
-  router.get("/workers/scripts/:name/deployments", ({ params }) =>
-    ok({ deployments: workers.get(params["name"] ?? "")?.deployments }),
+  // Everything else is about a Worker that exists.
+  router.all("/workers/:kind/:name/*?", () => (versions.length > 0 ? undefined : missing()));
+  router.get("/workers/services/:name", () => {
+    const script = { tag: null, tags: [], last_deployed_from: "wrangler" };
+    return ok({ default_environment: { script } });
+  });
+  router.get("/workers/workers/:name", () => ok({ subdomain }));
+  router.all("/workers/scripts/:name/subdomain", () => ok(subdomain));
+  router.patch("/workers/scripts/:name/script-settings", () => ok({}));
+  router.get("/workers/scripts/:name/settings", () => ok({ bindings: versions[0]?.bindings }));
+  router.get("/workers/scripts/:name/secrets", () =>
+    ok(versions[0]?.bindings.filter(({ type }) => type === "secret_text")),
   );
+  const metadata = { created_on: new Date().toISOString(), source: "wrangler", author_email: "" };
+  router.get("/workers/scripts/:name/versions/:id", ({ params }) => {
+    const version = versions.find(({ id }) => id === params["id"]);
+    const resources = { script: {}, script_runtime: {}, bindings: [] };
+    return version ? ok({ ...version, metadata, resources }) : refuse(404, 10007, "No such version.");
+  });
+  const deployment = () => ({ ...metadata, id: randomUUID(), versions: cloudflare.serving });
+  router.get("/workers/scripts/:name/deployments", () => ok({ deployments: [deployment()] }));
   router.post("/workers/scripts/:name/deployments", async (request) => {
-    const { versions } = (await request.json()) as { versions: Share[] };
-    return ok(await deploy(request.params["name"] ?? "", versions));
+    ({ versions: cloudflare.serving } = (await request.json()) as { versions: Share[] });
+    return ok(deployment());
+  });
+  router.all("*", ({ method, url }) => {
+    console.error(`The stand-in for Cloudflare's API does not know ${method} ${url}`);
+    return refuse(404, 7003, "The stand-in does not know this.");
   });
 
-  // Asked by Wrangler only if no account is chosen. Two of them cannot be told apart without asking a person.
-  const accounts = [ACCOUNT, "a second account"].map((id) => ({ id, name: id }));
-  const account = Router<IRequestStrict>({ base: "/client/v4" })
-    .get("/accounts", () => ok(accounts))
-    .get("/memberships", () => ok(accounts.map((account) => ({ id: account.id, account }))))
-    .all("*", router.fetch)
-    .all("*", ({ method, url }) => {
-      console.error(`The stand-in for Cloudflare's API does not know ${method} ${url}`);
-      return refuse(404, 7003, "The stand-in does not know this.");
+  /** The answer of the version with the greatest share, or of the one that the version override header names. */
+  async function serve(request: Request): Promise<Response> {
+    const [, wanted] = /="(.+)"/.exec(request.headers.get("Cloudflare-Workers-Version-Overrides") ?? "") ?? [];
+    const { serving } = cloudflare;
+    const [first] = serving.toSorted((a, b) => b.percentage - a.percentage);
+    const { version_id = "" } = serving.find(({ version_id }) => version_id === wanted) ?? first ?? {};
+    const { method, url, headers } = request;
+    const body = method === "POST" ? await request.text() : null;
+    return use(async () => {
+      const version = await runtime.getWorker(version_id);
+      const answer = await version.fetch(url, { method, headers: Object.fromEntries(headers), body });
+      return new Response(await answer.text(), { status: answer.status, headers: Object.fromEntries(answer.headers) });
     });
+  }
 
   const server = createServer(async (incoming, outgoing) => {
     const url = new URL(incoming.url ?? "/", origin);
@@ -265,11 +244,11 @@ export async function startCloudflare(): Promise<Cloudflare> {
       outgoing.writeHead(200, { ETag: `"${file}"` }).end();
       return;
     }
-    const asked = `${incoming.method} ${url.pathname.replace(/^.*\/accounts\/[^/]+/, "")}`;
-    requests.push(asked);
-    const answer: Response = await account
-      .fetch(requestOf(incoming, url, body))
-      .catch((failure) => refuse(500, 1, String(failure)));
+    const isApi = url.pathname.startsWith("/client/");
+    if (isApi) requests.push(`${incoming.method} ${url.pathname.replace(/^.*\/accounts\/[^/]+/, "")}`);
+    const answer: Response = await (isApi ? router.fetch : serve)(requestOf(incoming, url, body)).catch(
+      (failure: unknown) => refuse(500, 1, String(failure)),
+    );
     outgoing.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text());
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
@@ -277,29 +256,47 @@ export async function startCloudflare(): Promise<Cloudflare> {
   const origin = `http://127.0.0.1:${address && typeof address !== "string" ? address.port : ""}`;
 
   const cloudflare: Cloudflare = {
-    flakyImports: 0,
-    missingWorkerCode: 10007,
     env: {
       CLOUDFLARE_API_BASE_URL: `${origin}/client/v4`,
       CLOUDFLARE_API_TOKEN: "token",
       CLOUDFLARE_ACCOUNT_ID: ACCOUNT,
     },
-    edge,
+    base: `${origin}/v1`,
     databases,
-    workers,
+    versions,
+    serving: [],
     requests,
-    query: async (name, sql) => (await run(databaseOf(name)?.uuid ?? "", sql)).at(-1)?.results ?? [],
+    flakyImports: 0,
+    query: async (name, sql) => (await run(databases.get(name)?.uuid ?? "", sql)).at(-1)?.results ?? [],
     [Symbol.asyncDispose]: async () => {
       server.close();
       server.closeAllConnections();
-      await edge[Symbol.asyncDispose]();
+      await runtime.dispose();
     },
   };
   return cloudflare;
 }
 
+type Env = NonNullable<NonNullable<WorkerOptions["config"]>["env"]>;
+
+function worker(name: string, compatibilityDate: string, sources: Record<string, string>, env: Env): WorkerOptions {
+  const [mainModule = ""] = Object.keys(sources);
+  const modules = Object.entries(sources).map(([path, contents]) => [path, { type: "esm" as const, contents }]);
+  return { config: { name, compatibilityDate, manifest: { mainModule, modules: Object.fromEntries(modules) }, env } };
+}
+
+function workerOf({ id, compatibilityDate, mainModule, modules, bindings }: Version): WorkerOptions {
+  const env = bindings.map((binding) => {
+    if (binding.type === "d1") return [binding.name, { type: "d1" as const, id: binding.id }];
+    if (binding.type === "secret_text") return [binding.name, { type: "text" as const, value: binding.text }];
+    return [binding.name, { type: "json" as const, value: { id } }];
+  });
+  const { [mainModule]: main = "", ...others } = modules;
+  return worker(id, compatibilityDate, { [mainModule]: main, ...others }, Object.fromEntries(env));
+}
+
 function requestOf({ method = "GET", headers }: IncomingMessage, url: URL, body: Buffer): Request {
-  const type = headers["content-type"];
+  const sent = Object.entries(headers).map(([name, value]) => [name, String(value)]);
   const hasBody = method !== "GET" && method !== "HEAD";
-  return new Request(url, { method, ...(type && { headers: { "Content-Type": type } }), ...(hasBody && { body }) });
+  return new Request(url, { method, headers: Object.fromEntries(sent), ...(hasBody && { body }) });
 }

@@ -1,111 +1,147 @@
-// Staging, from nothing to a first deployment with `npm run deploy:staging`, an interrupted one, and a plain
-// `wrangler deploy`.
+// Staging with the real Wrangler, from nothing to a first deployment, one that replaces a key, and a plain `wrangler deploy`.
+// What a deployment decides is in deployment.test.ts.
 
-import { readdirSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { afterAll, expect, it } from "vitest";
-import { callers, startOperator } from "./operator.ts";
+import { launch } from "../command.ts";
+import { copyProject, removeProject } from "../http/dev-server.ts";
+import { startCloudflare } from "./cloudflare.ts";
 
 const WORKER = "animal-store-staging";
-const operator = await startOperator("staging", WORKER);
-const { cloudflare, base } = operator;
-afterAll(() => operator[Symbol.asyncDispose]());
-
-// The endpoint for deployments answers 10007 or 10090; failure.test.ts has the other.
-cloudflare.missingWorkerCode = 10090;
-
-// Wrangler reads this file too, and nothing in it may reach an environment.
-operator.write(".env", "API_KEY=local\n");
-
-const writes = () => cloudflare.requests.filter((request) => !request.startsWith("GET "));
-
-it("creates nothing without a secrets file, without knowing the account, or in a dry run", async () => {
-  const signedOut = { CLOUDFLARE_API_TOKEN: undefined, XDG_CONFIG_HOME: operator.folder };
-  const [noFile, twoAccounts, dryRun] = await Promise.all([
-    operator.deploy([], { API_KEY: "one" }),
-    operator.deploy([], { API_KEY: "one", CLOUDFLARE_ACCOUNT_ID: undefined }),
-    operator.run("npx", ["wrangler", "deploy", "--dry-run", "--env", "staging"], signedOut),
-  ]);
-  expect(noFile.output).toContain(`The Worker ${WORKER} does not exist yet. Run the first deployment yourself:`);
-  expect(noFile.output.trim()).toMatch(/: the Worker does not exist; nothing was changed\.$/);
-  expect(twoAccounts.output).toContain("Set CLOUDFLARE_ACCOUNT_ID to the id of one of your accounts.");
-  expect(dryRun.output).toContain("--dry-run: exiting now.");
-  expect([noFile.status, twoAccounts.status, dryRun.status]).toEqual([1, 1, 0]);
-  expect(writes()).toEqual([]);
+const cloudflare = await startCloudflare();
+const { base } = cloudflare;
+const folder = copyProject();
+afterAll(async () => {
+  await cloudflare[Symbol.asyncDispose]();
+  removeProject(folder);
 });
 
-it("creates the database at the given location, migrates and deploys, the first time", async () => {
-  operator.write("staging.env", "API_KEY=one\n");
+/** Starts a command in the folder, with the account. Wrangler is large, so what is compiled of it is kept. */
+function start(command: string, args: string[], env: NodeJS.Dict<string> = {}) {
+  const cache = join(tmpdir(), "animal-store-compile-cache");
+  const own = { API_KEY: undefined, SMOKE_URL: base, XDG_CONFIG_HOME: folder, NODE_COMPILE_CACHE: cache };
+  const child = launch(command, args, folder, { ...own, ...cloudflare.env, ...env });
+  const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  return { child, ended: ended.then(([output, errors, [status]]) => ({ status, output, errors })) };
+}
+const run = (command: string, ...args: string[]) => start(command, args).ended;
+
+const write = (file: string, content: string) => writeFileSync(join(folder, file), content);
+const list = (key: string) => fetch(`${base}/pets?limit=1`, { headers: { Authorization: `Bearer ${key}` } });
+const statusWith = async (key: string) => (await list(key)).status;
+
+// Wrangler reads this file too, and nothing in it may reach an environment.
+write(".env", "API_KEY=local\n");
+write("staging.env", "API_KEY=one\n");
+
+it("is not deployed by Wrangler alone before its database exists", async () => {
+  const [{ status, output }, dryRun] = await Promise.all([
+    run("npx", "wrangler", "deploy", "--env", "staging", "--secrets-file", "staging.env"),
+    start("npx", ["wrangler", "deploy", "--dry-run", "--env", "staging"], { CLOUDFLARE_API_TOKEN: undefined }).ended,
+  ]);
+  expect(
+    output,
+  ).toContain(`The database ${WORKER} does not exist. Create it first, because its location cannot be changed later:
+[custom build] npx wrangler d1 create ${WORKER} --location=<hint>, or --jurisdiction=<name>
+[custom build] npx wrangler d1 migrations apply DB --env staging --remote
+[custom build] Nothing was deployed. Wrangler now reports a failed build: ignore the 100 lines that follow.`);
+  expect([status, dryRun.status]).toEqual([1, 0]);
+  expect(cloudflare.requests.filter((request) => !request.startsWith("GET "))).toEqual([]);
+});
+
+it("is deployed the first time: the database at the given location, its migrations, the Worker", async () => {
+  removeProject(join(folder, ".wrangler"));
   const flags = ["--secrets-file", "staging.env", "--location", "weur"];
-  const { status, output } = await operator.run("npm", ["run", "deploy:staging", "--", ...flags]);
-  const [serving] = operator.serving() ?? [];
-  expect(output.trim()).toMatch(
-    RegExp(`${WORKER}: version ${serving?.version_id} serves all requests, at ${base}\\.$`),
-  );
+  const { status, output } = await run("npm", "run", "deploy:staging", "--", ...flags);
+  const [first] = cloudflare.versions;
+  expect(output.trim()).toMatch(RegExp(`${WORKER}: version ${first?.id} serves all requests, at ${base}\\.$`));
   // Wrangler's advice, which must not be followed, and what the build says to those who deploy without this command.
   expect(output).not.toMatch(/add the following snippet|does not apply migrations/);
   expect(status).toBe(0);
   expect(cloudflare.databases.get(WORKER)).toMatchObject({ primary_location_hint: "weur" });
   const applied = await cloudflare.query(WORKER, "SELECT name FROM d1_migrations ORDER BY id");
-  expect(applied.map(({ name }) => name)).toEqual(readdirSync(join(operator.folder, "migrations")).sort());
-  expect(await cloudflare.query(WORKER, "SELECT count(*) AS animals FROM pets")).toEqual([{ animals: 1 }]);
-  expect([await operator.statusWith("one"), await operator.statusWith("local")]).toEqual([200, 401]);
-  const [first] = cloudflare.workers.get(WORKER)?.versions ?? [];
+  expect(applied.map(({ name }) => name)).toEqual(readdirSync(join(folder, "migrations")).sort());
+  expect([await statusWith("one"), await statusWith("local")]).toEqual([200, 401]);
   expect(first?.annotations).toEqual({ "workers/message": "[new keys]" });
   // The names and lines of a stack in the log are those of the source.
   expect(/^(async )?function createPet\(/m.test(Object.values(first?.modules ?? {}).join("\n"))).toBe(true);
+  // Wrangler would keep a copy of what it prints.
+  expect(existsSync(join(folder, ".wrangler/logs"))).toBe(false);
 });
 
-it("rejects a location for a database that exists", async () => {
-  const { status, output } = await operator.deploy(["--jurisdiction", "eu"], { API_KEY: "one" });
-  expect(status).toBe(1);
-  expect(output).toContain(`${WORKER} already exists, and its location cannot be changed: leave out --location and`);
-  expect(output.trim()).toMatch(/ serves 100% of the requests; nothing was changed\.$/);
+it("gets a new key without a rejected request", async () => {
+  const identity = ["-c", "user.name=An operator", "-c", "user.email=operator@example.test"];
+  const git = (...args: string[]) => execFileSync("git", [...identity, ...args], { cwd: folder, encoding: "utf8" });
+  git("init", "--quiet");
+  git("add", "--all");
+  git("commit", "--quiet", "--message", 'pets: say "more"');
+  write("migrations/9999_untracked.sql", "SELECT 1;");
+  write("next.env", "API_KEY=one,two\n");
+  const seen = new Set<string>();
+  let isDeploying = true;
+  const caller = async () => {
+    while (isDeploying) {
+      const { status, headers } = await list("one");
+      seen.add(`${status} ${headers.get("Worker-Version")}`);
+    }
+  };
+  const calls = caller();
+  const before = cloudflare.versions[0]?.id;
+  const env = { API_KEY: "other", SMOKE_URL: `${base}/` };
+  const { status, output } = await start("npm", ["run", "deploy:staging", "--", "--secrets-file", "next.env"], env)
+    .ended;
+  isDeploying = false;
+  await calls;
+  const [version] = cloudflare.versions;
+  expect(output.trim()).toMatch(RegExp(`${WORKER}: version ${version?.id} serves all requests, at ${base}\\.$`));
+  // Wrangler's advice, which would skip the smoke test.
+  expect(output).not.toMatch(/triggers deploy|versions deploy/);
+  expect(status).toBe(0);
+  expect(cloudflare.serving).toEqual([{ version_id: version?.id, percentage: 100 }]);
+  expect([...seen]).toEqual([`200 ${before}`, `200 ${version?.id}`]);
+  expect(await Promise.all(["one", "two", "other"].map(statusWith))).toEqual([200, 200, 401]);
+  expect(version?.annotations).toEqual({
+    "workers/tag": `${git("rev-parse", "--short", "HEAD").trim()}-dirty`,
+    "workers/message": '[new keys] pets: say "more"',
+  });
+  expect(await cloudflare.query(WORKER, "SELECT count(*) AS animals FROM pets")).toEqual([{ animals: 1 }]);
+});
+
+it("is deployed by Wrangler alone, which says what that leaves out", async () => {
+  const { status, output } = await run("npx", "wrangler", "deploy", "--env", "staging");
+  expect(output).toContain("This does not apply migrations or run the smoke test. npm run deploy:staging does both");
+  expect(status).toBe(0);
+  expect(cloudflare.serving).toEqual([{ version_id: cloudflare.versions[0]?.id, percentage: 100 }]);
+  expect(await statusWith("two")).toBe(200);
 });
 
 // On Windows, one process cannot send Ctrl-C to another.
-it.skipIf(process.platform === "win32")("keeps the current version when the operator presses Ctrl-C", async () => {
-  const serving = operator.serving();
-  const seen = callers(base, "one");
-  // The version override is ignored, so the deployment waits, and Ctrl-C comes while it does.
-  cloudflare.edge.overrides = false;
-  const deployment = operator.start([], { API_KEY: "one" });
-  await deployment.says("Traffic: ");
-  deployment.interrupt();
-  const { status, output } = await deployment.ended;
-  cloudflare.edge.overrides = true;
+it.skipIf(process.platform === "win32")("a second Ctrl-C ends a deployment whose API hangs", async () => {
+  const api = createServer().listen(0, "127.0.0.1");
+  await once(api, "listening");
+  const address = api.address();
+  const CLOUDFLARE_API_BASE_URL = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+  const { child, ended } = start(process.execPath, ["scripts/deploy/deploy.ts", "staging"], {
+    CLOUDFLARE_API_BASE_URL,
+    API_KEY: "one",
+  });
+  const interrupt = () => child.pid && process.kill(-child.pid, "SIGINT");
+  await once(api, "request");
+  interrupt();
+  await once(child.stderr, "readable");
+  interrupt();
+  const { status, errors } = await ended;
+  api.closeAllConnections();
+  api.close();
   expect(status).toBe(130);
-  expect(output).toContain("Interrupted by SIGINT.\n\nstaging is not up to date.");
-  expect(output.trim()).toMatch(
-    RegExp(`version ${serving?.[0]?.version_id} serves 100% of the requests; see the step ".*" above.$`),
-  );
-  expect(operator.serving()).toEqual(serving);
-  expect((await seen.stop()).map(({ status }) => status)).toEqual([200]);
-  // Without a secrets file the keys do not change, so the message does not mention them.
-  expect(cloudflare.workers.get(WORKER)?.versions[0]?.annotations).toEqual({});
-});
+  expect(errors).toBe(`
+SIGINT: stopping as soon as the current Wrangler command has finished. Press Ctrl-C again to end at once.
 
-it("leaves a split of the traffic alone", async () => {
-  const shares = [
-    { version_id: operator.serving()?.[0]?.version_id ?? "", percentage: 90 },
-    { version_id: cloudflare.workers.get(WORKER)?.versions[0]?.id ?? "", percentage: 10 },
-  ];
-  const deployments = cloudflare.workers.get(WORKER)?.deployments;
-  deployments?.unshift({ id: "split", versions: shares });
-  const { status, output } = await operator.deploy([], { API_KEY: "one" });
-  expect(operator.serving()).toEqual(shares);
-  deployments?.shift();
-  expect(status).toBe(1);
-  expect(output).toContain("Somebody has split the traffic between versions by hand.");
-  expect(output.trim()).toMatch(/ serves 90%, version .* serves 10% of the requests; nothing was changed\.$/);
-});
-
-it("lets Wrangler alone deploy, and says what that leaves out", async () => {
-  const { status, output } = await operator.run("npx", ["wrangler", "deploy", "--env", "staging"]);
-  expect(output).toContain("This does not apply migrations or run the smoke test. npm run deploy:staging does both");
-  expect(status).toBe(0);
-  expect(operator.serving()).toEqual([
-    { version_id: cloudflare.workers.get(WORKER)?.versions[0]?.id, percentage: 100 },
-  ]);
-  await expect.poll(() => operator.statusWith("one")).toBe(200);
+SIGINT: ended at once. Nothing was changed.\n`);
 });

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { expect, inject, it, vi } from "vitest";
 import { smoke } from "../../scripts/deploy/smoke.ts";
@@ -24,18 +25,18 @@ it("passes against the service, and never adds more than one animal", async () =
   expect(output).toContain("ok: rejects requests that are not valid");
   expect(output).not.toContain("local-key");
   expect(status).toBe(0);
-  await smoke({ base }, "local-key", { until: Date.now() + 10_000 });
+  await smoke({ base }, "local-key", { until: Date.now() + 10_000, interval: 100 });
   const [, id] = output.match(/"id":(\d+)/) ?? [];
   const { text } = await send(`${base}/pets?limit=100&after=${Number(id) - 1}`, { headers: KEY });
   expect(text.split('"name":"Smoke test"').length).toBe(2);
 });
 
 it.each([
-  ["a wrong key", "/v1", "wrong", "POST /pets: the environment does not have this key (401)."],
-  ["no service", "/v2", "local-key", 'GET /pets: expected 401 "code":"unauthorized", got 404: '],
+  ["a wrong key", "/v1", "wrong", "POST /pets: the service does not have this key (401)."],
+  ["no service", "/v2", "local-key", 'GET /pets: expected 401 "code":"unauthorized" with WWW-Authenticate: '],
 ])("fails with %s, and says why", async (_, path, key, message) => {
   const target = { base: inject("origin") + path };
-  await expect(smoke(target, key, { until: Date.now() + 10_000 })).rejects.toThrow(message);
+  await expect(smoke(target, key, { until: Date.now() + 10_000, interval: 100 })).rejects.toThrow(message);
 });
 
 it("prints its usage, and never a key", async () => {
@@ -59,4 +60,16 @@ it("prints its usage, and never a key", async () => {
   expect(failed.output).toContain("The smoke test failed: GET /pets: ");
   expect(failed.output).not.toContain("s3cret");
   expect(failed.status).toBe(1);
+});
+
+it("prints nothing that controls a terminal, whatever answers", async () => {
+  const server = createServer((_, response) => response.writeHead(200).end("\u001b[2J\u009b1m")).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  const hostile = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/v1`;
+  const { status, output } = await run([process.execPath, "scripts/deploy/smoke.ts", hostile], "key");
+  server.close();
+  server.closeAllConnections();
+  expect(output).toContain(", got 200: \\u{1b}[2J\\u{9b}1m\n");
+  expect(status).toBe(1);
 });

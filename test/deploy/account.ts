@@ -1,0 +1,110 @@
+// An account with one Worker, in this process: it replaces Wrangler's runner, and serves what was deployed. Its versions
+// answer what the smoke test expects, and no more. cloudflare.ts is for the real Wrangler.
+
+import { once } from "node:events";
+import { createServer, type IncomingMessage } from "node:http";
+import { CHALLENGE, INVALID_TOKEN } from "../../src/http/authentication.ts";
+import { WranglerFailed, type wrangler } from "../../scripts/wrangler.ts";
+import type { Traffic } from "../../scripts/deploy/traffic.ts";
+import { DEPRECATION_HEADERS } from "../../src/pets/deprecation.ts";
+
+type Answer = [status: number, body: string, headers?: Record<string, string>];
+
+export interface Account extends AsyncDisposable {
+  base: string;
+  run: typeof wrangler;
+  /** The Wrangler commands that were run, without their flags. */
+  commands: string[];
+  /** Called before each command. What it throws, the command throws. */
+  onCommand: (command: string) => void;
+  databases: { name: string }[];
+  /** Undefined if the Worker does not exist. */
+  traffic: Traffic | undefined;
+  /** The keys of each version. */
+  versions: Map<string, string[]>;
+  /** Called for each request with a key. Replaces the answer of a version. */
+  onRequest: (version: string, request: string) => Answer | undefined;
+  /** Whether the version override header is honored. */
+  overrides: boolean;
+}
+
+/** Its version "current" has the key `key`. */
+export async function startAccount(): Promise<Account> {
+  const server = createServer((request, response) => {
+    const [status, body, headers] = serve(request);
+    response.writeHead(status, headers).end(body);
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const address = server.address();
+
+  function serve({ method, url = "", headers }: IncomingMessage): Answer {
+    const traffic = account.traffic ?? {};
+    const [, wanted = ""] = /="(.+)"/.exec(String(headers["cloudflare-workers-version-overrides"])) ?? [];
+    const [first = ""] = Object.keys(traffic).sort((a, b) => (traffic[b] ?? 0) - (traffic[a] ?? 0));
+    const version = account.overrides && wanted in traffic ? wanted : first;
+    const [, key] = headers.authorization?.split(" ") ?? [];
+    const request = `${method} ${url.replace(/^\/v1/, "")}`;
+    const known = account.versions.get(version) ?? [];
+    const [status, body, others] = account.onRequest(version, request) ?? answerOf(request, headers, known, key);
+    return [status, body, { "Worker-Version": version, ...others }];
+  }
+
+  const account: Account = {
+    base: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/v1`,
+    commands: [],
+    onCommand: () => {},
+    databases: [{ name: "animal-store-staging" }],
+    traffic: { current: 100 },
+    versions: new Map([["current", ["key"]]]),
+    onRequest: () => undefined,
+    overrides: true,
+    async run(args, env = {}) {
+      const command = args.filter((arg) => !/^(-|staging$)/.test(arg)).join(" ");
+      account.commands.push(command);
+      account.onCommand(command);
+      switch (args.slice(0, 2).join(" ")) {
+        case "deployments status": {
+          if (!account.traffic) throw new WranglerFailed(command, "This Worker does not exist. [code: 10090]");
+          const versions = Object.entries(account.traffic).map(([id, percentage]) => ({ version_id: id, percentage }));
+          return JSON.stringify({ versions });
+        }
+        case "d1 list":
+          return JSON.stringify(account.databases);
+        case "deploy --env":
+          account.traffic = { new: 100 };
+          account.versions.set("new", env["API_KEY"]?.split(",") ?? []);
+          return "Current Version ID: new";
+        case "versions upload":
+          account.versions.set("new", env["API_KEY"]?.split(",") ?? [...account.versions.values()].at(-1) ?? []);
+          return "Worker Version ID: new";
+        case "versions deploy":
+          account.traffic = Object.fromEntries(
+            args.filter((arg) => arg.includes("@")).map((arg) => [arg.split("@")[0], Number(arg.split("@")[1])]),
+          );
+      }
+      return "";
+    },
+    [Symbol.asyncDispose]: async () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+  return account;
+}
+
+const PET = `{"id":1,"name":"Smoke test","categoryId":9223372036854775807,"status":"sold"}`;
+const error = (status: number, code: string, challenge = ""): Answer => [
+  status,
+  `{"code":"${code}"}`,
+  { "WWW-Authenticate": challenge },
+];
+
+function answerOf(request: string, headers: IncomingMessage["headers"], keys: string[], key = ""): Answer {
+  if (!key) return error(401, "unauthorized", CHALLENGE);
+  if (!keys.includes(key)) return error(401, "unauthorized", INVALID_TOKEN);
+  if (headers["idempotency-key"]) return [201, PET, { Location: "/v1/pets/1" }];
+  if (headers["content-type"] === "text/plain") return error(415, "unsupported_media_type");
+  if (request === "POST /pets" || request === "GET /pets?limit=101") return error(400, "bad_request");
+  if (request === "GET /nothing") return error(404, "not_found");
+  return request === "GET /pets/1" ? [200, PET, { Sunset: DEPRECATION_HEADERS.Sunset }] : [200, `[${PET}]`];
+}
