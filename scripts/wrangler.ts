@@ -10,24 +10,29 @@ import { stripVTControlCharacters } from "node:util";
 // Not import.meta.resolve, which Vitest lacks where it sets up.
 const WRANGLER = createRequire(import.meta.url).resolve("wrangler");
 
-/** A Wrangler command failed. The message contains what it printed. */
+// Without the banner, Wrangler does not ask the registry for its newest version either. At this log level, it prints the version
+// and the addresses of a deployment. Its log files would keep copies of whole stores, readable by everyone.
+const OUTPUT = { WRANGLER_HIDE_BANNER: "true", WRANGLER_LOG: "log", WRANGLER_WRITE_LOGS: "false" };
+
+// Wrangler recommends an account that soon disappears, and an id in wrangler.toml, which is committed.
+const REMEDIES = [
+  [
+    "set a CLOUDFLARE_API_TOKEN environment variable",
+    "You are not signed in. Run npx wrangler login, or set the CLOUDFLARE_API_TOKEN environment variable.",
+  ],
+  [
+    "More than one account available",
+    "You have several accounts. Set CLOUDFLARE_ACCOUNT_ID to the id of one of them: npx wrangler whoami lists them.",
+  ],
+] as const;
+
+/** A Wrangler command failed. The message contains what it printed, or the remedy. */
 export class WranglerFailed extends Error {
   constructor(command: string, output: string) {
-    super(`${explain(stripVTControlCharacters(output).trim())}\nwrangler ${command} failed.`.trim());
+    const printed = stripVTControlCharacters(output).trim();
+    const [, remedy] = REMEDIES.find(([part]) => printed.includes(part)) ?? [];
+    super(`${remedy ?? printed}\nwrangler ${command} failed.`.trim());
   }
-}
-
-/** What Wrangler printed, with the remedy where its own is wrong here. */
-function explain(output: string): string {
-  // Wrangler recommends --temporary, which deploys to an account that soon disappears.
-  if (output.includes("set a CLOUDFLARE_API_TOKEN environment variable")) {
-    return "You are not signed in to Cloudflare. Run npx wrangler login, or set the CLOUDFLARE_API_TOKEN environment variable.";
-  }
-  // Without a terminal, it cannot ask which account to use, and recommends wrangler.toml, which is committed.
-  if (output.includes("More than one account available")) {
-    return `${output}\nSet CLOUDFLARE_ACCOUNT_ID to the id of one of your accounts.`;
-  }
-  return output;
 }
 
 /**
@@ -36,16 +41,7 @@ function explain(output: string): string {
  */
 export async function wrangler(args: string[], env: NodeJS.Dict<string> = {}): Promise<string> {
   const child = spawn(process.execPath, ["--no-warnings", WRANGLER, ...args], {
-    env: {
-      ...process.env,
-      // Without the banner, Wrangler does not ask the registry for its newest version either.
-      WRANGLER_HIDE_BANNER: "true",
-      // At this level it prints the version and the addresses of a deployment.
-      WRANGLER_LOG: "log",
-      // Its log files would keep copies of whole stores, readable by everyone.
-      WRANGLER_WRITE_LOGS: "false",
-      ...env,
-    },
+    env: { ...process.env, ...OUTPUT, ...env },
     // Without a terminal Wrangler asks nothing, and answers its own questions with the default.
     stdio: ["ignore", "pipe", "pipe"],
     // Out of reach of the terminal's Ctrl-C.

@@ -94,7 +94,8 @@ npx wrangler versions deploy <version>@100% --env ${name}`);
     for (const key of keys.all) {
       // The key is checked before the path, and this path needs no database.
       const request = { headers: { Authorization: `Bearer ${key}` } };
-      if ((await poll({ base }, "/nothing", request, limits())).status !== 401) return;
+      const { status } = await poll({ base }, "/nothing", request, limits());
+      if (status !== 401) return console.log("ok: the current version has one of the keys");
     }
     throw new Error(`The current version has none of the keys in ${secretsFile ?? "API_KEY"}, so callers use different ones. Include one of theirs.
 If every caller must be rejected, because a key was stolen, add --revoke-all-keys.`);

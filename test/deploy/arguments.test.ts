@@ -149,10 +149,7 @@ describe("the secrets file", () => {
 describe("what Wrangler prints when it fails", () => {
   it.each([
     ["\u001b[31mIt broke.\u001b[0m\n", "It broke.\nwrangler d1 list failed."],
-    [
-      "More than one account available",
-      "More than one account available\nSet CLOUDFLARE_ACCOUNT_ID to the id of one of your",
-    ],
+    ["More than one account available", "Set CLOUDFLARE_ACCOUNT_ID to the id of one of them: npx wrangler whoami"],
     [
       "it's necessary to set a CLOUDFLARE_API_TOKEN environment variable … --temporary",
       "Run npx wrangler login, or set",

@@ -7,11 +7,12 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { type IRequestStrict, Router } from "itty-router";
-import { Miniflare, type WorkerOptions } from "miniflare";
+import { Miniflare } from "miniflare";
 import { unstable_splitSqlQuery as splitSqlQuery } from "wrangler";
 
 const ACCOUNT = "account";
 const BOOKMARK = "00000000-00000001-00000002-0123456789abcdef0123456789abcdef";
+const DATE = "2026-10-23";
 const IMPORT_BYTES = 10_000_000;
 
 export interface Cloudflare extends AsyncDisposable {
@@ -89,9 +90,15 @@ export async function startCloudflare(): Promise<Cloudflare> {
   const reload = () => use(() => runtime.setOptions(options()));
 
   function options() {
-    const bound = [...databases.values()].map(({ uuid }) => [uuid, { type: "d1" as const, id: uuid }]);
-    const hub = worker("hub", "2026-10-23", { hub: "export default {}" }, Object.fromEntries(bound));
-    return { host: "127.0.0.1", port: 0, workers: [hub, ...versions.map(workerOf)], handleStructuredLogs: () => {} };
+    const bindings = [...databases.values()].map(({ uuid }) => ({ type: "d1" as const, name: uuid, id: uuid }));
+    const hub = {
+      id: "hub",
+      bindings,
+      modules: { hub: "export default {}" },
+      mainModule: "hub",
+      compatibilityDate: DATE,
+    };
+    return { host: "127.0.0.1", port: 0, workers: [hub, ...versions].map(workerOf), handleStructuredLogs: () => {} };
   }
 
   /** Runs all statements or none. Throws with SQLite's message. */
@@ -277,26 +284,18 @@ export async function startCloudflare(): Promise<Cloudflare> {
   return cloudflare;
 }
 
-type Env = NonNullable<NonNullable<WorkerOptions["config"]>["env"]>;
-
-function worker(name: string, compatibilityDate: string, sources: Record<string, string>, env: Env): WorkerOptions {
-  const [mainModule = ""] = Object.keys(sources);
-  const modules = Object.entries(sources).map(([path, contents]) => [path, { type: "esm" as const, contents }]);
-  return { config: { name, compatibilityDate, manifest: { mainModule, modules: Object.fromEntries(modules) }, env } };
-}
-
-function workerOf({ id, compatibilityDate, mainModule, modules, bindings }: Version): WorkerOptions {
+function workerOf({ id, compatibilityDate, mainModule, modules, bindings }: Omit<Version, "annotations">) {
   const env = bindings.map((binding) => {
     if (binding.type === "d1") return [binding.name, { type: "d1" as const, id: binding.id }];
     if (binding.type === "secret_text") return [binding.name, { type: "text" as const, value: binding.text }];
     return [binding.name, { type: "json" as const, value: { id } }];
   });
-  const { [mainModule]: main = "", ...others } = modules;
-  return worker(id, compatibilityDate, { [mainModule]: main, ...others }, Object.fromEntries(env));
+  const sources = Object.entries(modules).map(([path, contents]) => [path, { type: "esm" as const, contents }]);
+  const manifest = { mainModule, modules: Object.fromEntries(sources) };
+  return { config: { name: id, compatibilityDate, manifest, env: Object.fromEntries(env) } };
 }
 
 function requestOf({ method = "GET", headers }: IncomingMessage, url: URL, body: Buffer): Request {
-  const sent = Object.entries(headers).map(([name, value]) => [name, String(value)]);
-  const hasBody = method !== "GET" && method !== "HEAD";
-  return new Request(url, { method, headers: Object.fromEntries(sent), ...(hasBody && { body }) });
+  const sent = Object.entries(headers).map(([name, value]): [string, string] => [name, String(value)]);
+  return new Request(url, { method, headers: sent, ...(method !== "GET" && { body }) });
 }
