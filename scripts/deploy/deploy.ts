@@ -97,7 +97,7 @@ npx wrangler versions deploy <version>@100% --env ${name}`);
       const { status } = await poll({ base }, "/nothing", request, limits());
       if (status !== 401) return console.log("ok: the current version has one of the keys");
     }
-    throw new Error(`The current version has none of the keys in ${secretsFile ?? "API_KEY"}, so callers use different ones. Include one of theirs.
+    throw new Error(`The current version does not have any key in ${secretsFile ?? "API_KEY"}: callers use different keys. Include one of theirs.
 If every caller must be rejected, because a key was stolen, add --revoke-all-keys.`);
   }
 

@@ -97,6 +97,7 @@ describe("the address", () => {
     "http://example.com/v1",
     "http://127.0.0.1.example.com/v1",
     "http://localhost.example.com/v1",
+    "http://example-localhost/v1",
   ])("must not be %s", (SMOKE_URL) => {
     const message = "SMOKE_URL must be an https URL that ends in /v1, or an http URL of localhost.";
     expect(() => read(["staging"], { SMOKE_URL })).toThrow(message);

@@ -132,12 +132,13 @@ it.skipIf(process.platform === "win32")("a second Ctrl-C ends a deployment whose
     API_KEY: "one",
   });
   const interrupt = () => child.pid && process.kill(-child.pid, "SIGINT");
-  await once(api, "request");
+  const [{ socket }] = await once(api, "request");
   interrupt();
   await once(child.stderr, "readable");
   interrupt();
   const { status, errors } = await ended;
-  api.closeAllConnections();
+  // The Wrangler command has ended, too.
+  if (!socket.closed) await once(socket, "close");
   api.close();
   expect(status).toBe(130);
   expect(errors).toBe(`

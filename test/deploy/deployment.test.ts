@@ -101,24 +101,28 @@ describe("the traffic", () => {
   });
 
   it.each([
-    ["before the test", (command: string) => command === migrations, []],
-    ["during the test", (command: string) => command === "versions deploy current@100 new@0", ["new@0"]],
-    ["after the test", (command: string) => command === "versions deploy new@100", ["new@0", "new@100"]],
-  ])("stays as it is if somebody else deploys %s", async (_, isTheMoment, sets) => {
+    ["before the test", migrations, []],
+    ["during the test", "versions deploy current@100 new@0", ["new@0"]],
+    ["after the test", "GET /nothing", ["new@0"]],
+    ["after it has moved", "versions deploy new@100", ["new@0", "new@100"]],
+  ])("stays as it is if somebody else deploys %s", async (_, moment, sets) => {
+    account.versions.set("theirs", ["key"]);
+    account.onRequest = (version, request) => {
+      if (version === "new" && request === moment) account.traffic = theirs;
+      return undefined;
+    };
     const { run } = account;
     account.run = async (args, env) => {
       const printed = await run(args, env);
-      if (isTheMoment(account.commands.at(-1) ?? "")) account.traffic = theirs;
+      if (account.commands.at(-1) === moment) account.traffic = theirs;
       return printed;
     };
-    account.versions.set("theirs", ["key"]);
     const { succeeded, last } = await deploy({ wait: "0" });
     expect(succeeded).toBe(false);
     expect(account.traffic).toEqual(theirs);
     expect(last).toContain("version theirs serves 100% of the requests");
-    expect(
-      account.commands.filter((command) => command.includes("@")).map((command) => command.split(" ").at(-1)),
-    ).toEqual(sets);
+    const set = account.commands.filter((command) => command.includes("@"));
+    expect(set.map((command) => command.split(" ").at(-1))).toEqual(sets);
   });
 
   it("is left alone if it is split, and is described if it cannot be given back", async () => {
@@ -143,13 +147,13 @@ npx wrangler versions deploy current@100% --env staging\n`);
 });
 
 describe("the keys", () => {
-  const UNKNOWN = /The current version has none of the keys in .*, so callers use different ones\./;
+  const UNKNOWN = /The current version does not have any key in .*secrets\.env: callers use different keys\./;
 
   it("must include one that callers use, unless every caller is to be rejected", async () => {
     expect(await deploy({ flags: secrets("new,newer") })).toMatchObject({ succeeded: false });
     expect(output).toMatch(UNKNOWN);
     expect(await deploy({ API_KEY: "wrong" })).toMatchObject({ succeeded: false });
-    expect(output).toContain("none of the keys in API_KEY");
+    expect(output).toContain("does not have any key in API_KEY");
     expect(account.commands).not.toContain(migrations);
     expect(await deploy({ flags: secrets("key,new") })).toMatchObject({ succeeded: true });
     expect(await deploy({ flags: secrets("stolen-no-more") })).toMatchObject({ succeeded: false });
