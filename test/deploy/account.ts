@@ -22,7 +22,7 @@ export interface Account extends AsyncDisposable {
   traffic: Traffic | undefined;
   /** The keys of each version. */
   versions: Map<string, string[]>;
-  /** Called for each request with a key. Replaces the answer of a version. */
+  /** Called for each request. Replaces the answer of the version. */
   onRequest: (version: string, request: string) => Answer | undefined;
   /** Whether the version override header is honored. */
   overrides: boolean;
