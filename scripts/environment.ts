@@ -5,18 +5,11 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { wrangler } from "./wrangler.ts";
 
-/** The part that is used here: Wrangler publishes no types for it. */
-interface Configuration {
-  name: string;
-  definedEnvironments: string[];
-  d1_databases: [{ database_name: string }];
-}
-
 export type Environment = ReturnType<typeof readEnvironment>;
 
 /** Loads Wrangler only when it is called, because that takes half a second. */
-function readConfig(env?: string): Configuration {
-  const { unstable_readConfig } = createRequire(import.meta.url)("wrangler");
+function readConfig(env?: string) {
+  const { unstable_readConfig }: typeof import("wrangler") = createRequire(import.meta.url)("wrangler");
   return unstable_readConfig({ config: join(import.meta.dirname, "../wrangler.toml"), env });
 }
 
