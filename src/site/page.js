@@ -1,25 +1,30 @@
-// The API reference: Scalar, configured to send no request to another origin. This file adds what Scalar lacks for
-// readers who use a screen reader or a keyboard.
+// The API reference: Scalar, configured to send no request to another origin. This file adds what Scalar lacks: access by
+// keyboard and screen reader, and examples in the guide that can be copied and shown in another language.
 
 import { createApiReference } from "/scalar/standalone.esm.js";
 
 const IS_LOCAL = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
 const LOCAL_KEY = "local-key";
+// The code for these clients does not run as it is: it needs a package, a project or a compiler.
+const HIDDEN_CLIENTS =
+  `aiohttp axios c clojure csharp dart fsharp go http httpie httpx_async httpx_sync java jquery julia kotlin
+  node objc ocaml ofetch php powershell r requests ruby rust swift wget xhr`.split(/\s+/);
 
 /** The description as the page shows it. The published one does not change. */
 async function loadDescription() {
   const response = await fetch("/openapi.json");
-  // A JavaScript number would show the bounds of an int64 rounded, so they are left out. The guide states them.
-  const description = JSON.parse(await response.text(), (key, value) =>
-    ["minimum", "maximum"].includes(key) && !Number.isSafeInteger(value) ? undefined : value,
-  );
-  // Scalar's request client sends each optional parameter that has a default or an enum. An empty example prevents this.
-  for (const { parameters } of Object.values(description.paths).flatMap(Object.values)) {
-    for (const parameter of parameters.filter(({ required }) => !required)) {
-      const { $ref = "", ...schema } = parameter.schema;
-      const { default: value, enum: values } = description.components.schemas[$ref.split("/").at(-1)] ?? schema;
-      if (value !== undefined || values) parameter.examples = { default: { value: "" } };
-    }
+  // The bounds of an int64 would be shown rounded, so they are left out. The guide states them.
+  const isRounded = (value) => Number.isInteger(value) && !Number.isSafeInteger(value);
+  const description = JSON.parse(await response.text(), (_, value) => (isRounded(value) ? undefined : value));
+  // Scalar's request client sends each optional parameter that has a default or an enum, unless its example is empty. The
+  // schema's empty list of examples hides that one.
+  const parameters = Object.values(description.paths)
+    .flatMap(Object.values)
+    .flatMap((operation) => operation.parameters);
+  for (const parameter of parameters.filter(({ required }) => !required)) {
+    const schema = description.components.schemas[parameter.schema.$ref?.split("/").at(-1)] ?? parameter.schema;
+    schema.examples = [];
+    parameter.example = "";
   }
   const { info } = description;
   info.description = info.description.replaceAll("http://localhost:8787", location.origin);
@@ -27,43 +32,64 @@ async function loadDescription() {
   return description;
 }
 
-/** Adds the names, states and keyboard access that Scalar's elements lack (WCAG 2.1: 2.1.1, 4.1.2). */
-function completeAccess() {
+/** Adds the buttons, names, states and keyboard access that Scalar's elements lack (WCAG 2.1: 2.1.1, 4.1.2). */
+function completeElements() {
+  for (const code of document.querySelectorAll(".introduction-description pre > code:not(:has(button))")) {
+    const { textContent } = code;
+    const copy = Object.assign(document.createElement("button"), { textContent: "Copy" });
+    copy.onclick = () => navigator.clipboard.writeText(textContent).then(() => copy.replaceChildren("Copied"));
+    code.prepend(copy);
+  }
   for (const button of document.querySelectorAll("button.group\\/copy-button:not([aria-label])")) {
     button.ariaLabel = "Copy";
-    // In the request client it refers to an element that does not exist.
-    button.removeAttribute("aria-controls");
+    button.removeAttribute("aria-controls"); // In the request client, it refers to an element that does not exist.
   }
   for (const editor of document.querySelectorAll(".cm-content:not([aria-label])")) {
     editor.ariaLabel = "JSON";
-    // A response is not editable, but can be scrolled.
-    editor.tabIndex = 0;
+    editor.tabIndex = 0; // A response is not editable, but can be scrolled.
   }
-  for (const code of document.querySelectorAll("pre > code:not([tabindex])")) code.tabIndex = 0;
   for (const button of document.querySelectorAll("button[role=none]")) button.removeAttribute("role");
   for (const field of document.querySelectorAll("[role=combobox]:not([aria-expanded])")) field.ariaExpanded = "false";
   // Their only text is their value, which is empty at first.
   for (const menu of document.querySelectorAll("td [aria-haspopup=menu]")) menu.title = "Value";
 }
 
-/** Scrolls to the response, which is below the request on a narrow screen. */
+/** A click on a language shows all examples of the guide in it, without moving the one that was clicked. */
+function chooseLanguage(event) {
+  const chosen = event.target.closest(".introduction-description summary");
+  if (!chosen) return;
+  event.preventDefault();
+  const { top } = chosen.getBoundingClientRect();
+  for (const summary of document.querySelectorAll(".introduction-description summary")) {
+    summary.parentElement.open = summary.textContent === chosen.textContent;
+  }
+  window.scrollBy({ top: chosen.getBoundingClientRect().top - top, behavior: "instant" });
+}
+
+/** A click on Send scrolls to the response, which is below the request on a narrow screen. */
 function showResponse({ target }) {
   if (!target.closest("[data-addressbar-action=send]")) return;
   document.querySelector(".scalar-client section[aria-label=Response]").scrollIntoView();
 }
 
+/** In the search, Enter leads to the first result, unless another one is selected. */
+function selectFirst({ key, target }) {
+  if (key !== "Enter" || !target.matches("[role=search] input:not([aria-activedescendant])")) return;
+  target.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown" }));
+}
+
+document.addEventListener("click", chooseLanguage);
 document.addEventListener("click", showResponse);
-new MutationObserver(completeAccess).observe(document.body, { childList: true, subtree: true });
+document.addEventListener("keydown", selectFirst, { capture: true });
+new MutationObserver(completeElements).observe(document.body, { childList: true, subtree: true });
 
 createApiReference("#reference", {
   content: await loadDescription(),
   documentDownloadType: "none",
-  authentication: IS_LOCAL
-    ? { preferredSecurityScheme: "apiKey", securitySchemes: { apiKey: { token: LOCAL_KEY } } }
-    : {},
+  authentication: { securitySchemes: { apiKey: { token: IS_LOCAL ? LOCAL_KEY : "" } } },
+  hiddenClients: HIDDEN_CLIENTS,
   withDefaultFonts: false,
   orderSchemaPropertiesBy: "preserve",
-  orderRequiredPropertiesFirst: false,
   telemetry: false,
   agent: { disabled: true },
   mcp: { disabled: true },
