@@ -56,20 +56,20 @@ export function describePaths(paths: Record<`/${string}`, PathItem>): object {
 }
 
 function commonErrors(method: string, pathMethods: string[], headers: Headers): Responses {
-  const allow = allowed(pathMethods);
+  const methods = allowed(pathMethods);
   const wrong = ["PUT", "PATCH", "DELETE", "TRACE"].find((candidate) => !pathMethods.includes(candidate)) ?? "";
+  const allow = { Allow: constant("The methods that the path supports (RFC 9110).", methods) };
+  const optional = mapValues(headers, (described) => ({ ...described, required: false }));
+  const unavailable = method === "post" ? UNAVAILABLE_OR_STORED : UNAVAILABLE;
+  const retryAfter = header("Seconds to wait before a retry.", { type: "integer", minimum: 1 });
   return {
     ...error("unauthorized", KEY_REQUIRED, { "WWW-Authenticate": challenge }, "The API key is missing or not valid."),
-    ...error("method_not_allowed", notAllowed(wrong, allow), { Allow: constant("The methods of the path.", allow) }),
-    ...error(
-      "internal_error",
-      INTERNAL,
-      mapValues(headers, (described) => ({ ...described, required: false })),
-    ),
+    ...error("method_not_allowed", notAllowed(wrong, methods), allow, "The path does not support this method."),
+    ...error("internal_error", INTERNAL, optional),
     ...error(
       "service_unavailable",
-      method === "post" ? UNAVAILABLE_OR_STORED : UNAVAILABLE,
-      { ...headers, "Retry-After": header("Seconds to wait before a retry.", { type: "integer", minimum: 1 }) },
+      unavailable,
+      { ...headers, "Retry-After": retryAfter },
       "The store is temporarily unavailable.",
     ),
   };
