@@ -1,69 +1,103 @@
-// The file of a restore: a backup, or animals from elsewhere, in the format of lines.ts. It is read once to check it, and
-// again to load and to verify it, so that memory does not grow with it. Therefore ids must be ascending.
+// The file of a restore: a backup, or animals from elsewhere, in the format of lines.ts. It is read and checked once. Its lines
+// then wait in a temporary database, because there may be too many for memory.
 
 import { createReadStream, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
+import { printJson } from "../../src/values/json.ts";
+import { SMOKE_TEST } from "../environment.ts";
+import { Failure } from "./connection.ts";
 import { checkRow, Fault, LINE_BYTES, type Line, lineOf } from "./lines.ts";
-import { Failure } from "./store.ts";
-import { TABLES, type Table } from "./tables.ts";
 
 // Half of int64: as many ids remain for new animals. SQLite picks ids at random once the greatest is used.
 const GREATEST_ID = 2n ** 62n;
 
-const FAULTS_SHOWN = 10;
+const MOST_FAULTS = 10;
 
-/** The lines of a file, each with an id. Throws a Failure at the end that names the invalid lines by their numbers. */
-export async function* readInput(file: string): AsyncGenerator<Line> {
+export interface Input {
+  /** How many lines there are. */
+  total: number;
+  /** The lines after the one with this id, or all, in ascending order of id. */
+  after(id?: bigint): Iterable<Line>;
+}
+
+/** Throws a Failure that names the invalid lines by their numbers. */
+export async function readInput(file: string): Promise<Input> {
   if (!statSync(file).isFile()) throw new Failure(`${file} is not a regular file.`);
-  // Keys must be unique, and there may be too many to remember: SQLite keeps an unnamed database in a temporary file.
-  using keys = new DatabaseSync("");
-  const check = checker(keys);
-  const shown: string[] = [];
-  let [number, faults] = [0, 0];
+  // Without a name, SQLite keeps it in a temporary file, and deletes that itself.
+  const database = new DatabaseSync("", { readBigInts: true });
+  const add = adder(database);
+  const faults: string[] = [];
+  let number = 0;
   for await (const bytes of linesOf(file)) {
     number++;
     try {
-      yield check(bytes, number);
+      add(bytes, number);
     } catch (fault) {
       if (!(fault instanceof Fault)) throw fault;
-      if (++faults <= FAULTS_SHOWN) shown.push(`line ${number}: ${fault.message}`);
+      if (faults.push(`line ${number}: ${fault.message}`) === MOST_FAULTS) break;
     }
   }
-  if (faults === 0) return;
-  if (faults > FAULTS_SHOWN) shown.push(`and ${faults - FAULTS_SHOWN} more`);
-  throw new Failure([`${file} has invalid lines. Correct them first:`, ...shown].join("\n"));
+  if (number === 0) throw new Failure(`${file} is empty.`);
+  if (faults.length > 0) throw new Failure([`${file} has invalid lines. The first ones are:`, ...faults].join("\n"));
+  return { total: number, after: (id = 0n) => linesAfter(database, id) };
 }
 
-/** Checks one line after the other: ids ascend, or no line has one and they are numbered from 1; keys are unique. */
-function checker(keys: DatabaseSync): (bytes: Uint8Array, number: number) => Line {
-  keys.exec("CREATE TABLE keys (key TEXT PRIMARY KEY, line INTEGER) WITHOUT ROWID; BEGIN");
-  const add = keys.prepare("INSERT INTO keys VALUES (?, ?) ON CONFLICT DO NOTHING");
-  const find = keys.prepare("SELECT line FROM keys WHERE key = ?");
-  let last: { table: Table; id: bigint; numbered: boolean } | undefined;
+function* linesAfter(database: DatabaseSync, after: bigint): Generator<Line> {
+  const select = database.prepare("SELECT id, text FROM lines WHERE id > ? ORDER BY id");
+  for (const { id, text } of select.iterate(after)) yield { id: BigInt(String(id)), text: String(text) };
+}
+
+/** Checks and stores one line after the other. The first valid one decides whether all lines have an id, or none. */
+function adder(database: DatabaseSync): (bytes: Uint8Array, number: number) => void {
+  database.exec("CREATE TABLE lines (id INTEGER PRIMARY KEY, text TEXT, key TEXT UNIQUE, number INTEGER); BEGIN");
+  const insert = database.prepare("INSERT INTO lines VALUES (?, ?, ?, ?) ON CONFLICT (key) DO NOTHING");
+  const find = database.prepare("SELECT number FROM lines WHERE key = ?");
+  let idOf: IdOf | undefined;
   return (bytes, number) => {
-    const [table, row] = checkRow(bytes);
-    const id = row["id"] as bigint | undefined;
-    const before = last?.table === table ? last : { table, id: 0n, numbered: id === undefined };
-    if (last && TABLES.indexOf(table) < TABLES.indexOf(last.table)) {
-      throw new Fault(`is a line of ${table.name}, which must come before those of ${last.table.name}`);
+    const { id, ...row } = checkRow(bytes);
+    idOf ??= id === undefined ? numbered() : ascending();
+    const line = lineOf({ id: idOf(id), ...row });
+    const key = row.idempotencyKey ?? null;
+    if (key === SMOKE_TEST.key && !isSmokeTest(line)) {
+      throw new Fault(`idempotencyKey "${key}" is reserved for the animal of the smoke test`);
     }
-    if (before.numbered && id !== undefined) throw new Fault("has an id, but earlier lines do not");
-    if (!before.numbered && id === undefined) throw new Fault("lacks an id, but earlier lines have one");
-    if (id !== undefined && (id < 1n || id > GREATEST_ID)) throw new Fault(`id must be from 1 to ${GREATEST_ID}`);
-    if (id !== undefined && id <= before.id) throw new Fault(`id must be greater than ${before.id}, an earlier id`);
-    const key = row["idempotencyKey"] === undefined ? undefined : `${table.name} ${row["idempotencyKey"]}`;
-    if (key && add.run(key, number).changes === 0) {
-      throw new Fault(`has the idempotencyKey of line ${find.get(key)?.["line"]}`);
+    if (insert.run(line.id, line.text, key, number).changes === 0n) {
+      throw new Fault(`has the idempotencyKey of line ${find.get(key)?.["number"]}`);
     }
-    last = { ...before, id: id ?? before.id + 1n };
-    return lineOf(table, { ...row, id: last.id });
   };
+}
+
+/** The id of a line, by the one that is written in it. Throws a Fault. */
+type IdOf = (written: bigint | undefined) => bigint;
+
+function ascending(): IdOf {
+  let last = 0n;
+  return (id) => {
+    if (id === undefined) throw new Fault("lacks an id, but earlier lines have one");
+    if (id < 1n || id > GREATEST_ID) throw new Fault(`id must be from 1 to ${GREATEST_ID}`);
+    if (id <= last) throw new Fault(`id must be greater than ${last}, an earlier id`);
+    last = id;
+    return id;
+  };
+}
+
+function numbered(): IdOf {
+  let last = 0n;
+  return (id) => {
+    if (id !== undefined) throw new Fault("has an id, but earlier lines do not");
+    return ++last;
+  };
+}
+
+/** Whether this is the animal that the smoke test adds, whatever its id. */
+export function isSmokeTest({ id, text }: Line): boolean {
+  return text === printJson({ id, ...SMOKE_TEST.pet, idempotencyKey: SMOKE_TEST.key });
 }
 
 /** Not readline, because it also ends a line at U+2028, which a name can contain. Keeps only the start of an overlong line. */
 async function* linesOf(file: string): AsyncGenerator<Uint8Array> {
   let rest = Buffer.alloc(0);
-  for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20 })) {
+  for await (const chunk of createReadStream(file)) {
     const bytes = Buffer.concat([rest, chunk]);
     let start = 0;
     for (let end = bytes.indexOf("\n"); end >= 0; end = bytes.indexOf("\n", start)) {

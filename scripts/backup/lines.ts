@@ -1,81 +1,74 @@
-// The format of a backup: one line for each row, a JSON object of the row's properties and of its Idempotency-Key if it has
-// one. A line of a table other than pets starts with the name of the table: {"table":"…","id":…}.
+// The format of a backup: one line for each animal, a JSON object of its properties and of its Idempotency-Key if it has one.
+// Imports no Node module, so that tests in the Workers runtime can compare the columns with the migrations.
 
-import { jsonOf, nameOf } from "../../src/d1/columns.ts";
+import * as z from "zod/mini";
 import { BODY_LIMIT } from "../../src/http/body.ts";
+import { NewPet, Pet } from "../../src/pets/pet.ts";
+import { PET_JSON } from "../../src/pets/store.ts";
 import { parseJson, printJson, UTF_8 } from "../../src/values/json.ts";
-import { problemsOf } from "../../src/values/wording.ts";
-import { TABLES, type Table } from "./tables.ts";
+import { must, noOther, problemsOf } from "../../src/values/wording.ts";
 
-type Row = Record<string, unknown>;
+/** The columns of pets, all of which a backup covers. */
+export const COVERED_COLUMNS = ["id", "name", "category_id", "status", "idempotency_key"];
+
+/** The SQL that lists the columns of all tables of a store, such as pets.id. */
+export const STORED_COLUMNS = `SELECT tables.name || '.' || columns.name AS name
+  FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns
+  WHERE tables.type = 'table' AND tables.name <> 'd1_migrations'
+  AND tables.name NOT GLOB '_cf_*' AND tables.name NOT GLOB 'sqlite_*'`;
+
+/** The SQL that prints a row as a line. A patch with null adds nothing. */
+export const ROW_JSON = `json_patch(${PET_JSON}, json_object('idempotencyKey', idempotency_key))`;
+
+// As the table checks it: the quotes that a caller may put around a key do not belong to it.
+const beKey = must("a string of 1 to 255 printable ASCII characters");
+const idempotencyKey = z.optional(z.string(beKey).check(z.regex(/^[ -~]{1,255}$/, beKey)));
+
+// Animals from elsewhere need not have an id or a status. The order is that of ROW_JSON.
+const shape = { ...Pet.shape, ...NewPet.shape, id: z.optional(Pet.shape.id), idempotencyKey };
+const { error: nameOthers } = noOther("property", shape);
+const Row = z.strictObject(shape, { error: (issue) => nameOthers(issue) ?? "is not a JSON object" });
+export type Row = z.infer<typeof Row>;
 
 export interface Line {
-  table: Table;
   id: bigint;
-  /** The row for `loadSql`. Equal rows have equal texts. */
+  /** Its JSON, for an SQL string: apostrophes are doubled. Equal rows have equal texts. */
   text: string;
 }
 
-/** The longest line. It has a little more than the body of a request: an id, a key, the defaults. */
+/** The longest line, in bytes. It has a little more than the body of a request: an id, a key, the defaults. */
 export const LINE_BYTES = BODY_LIMIT + 1024;
-
-const PROPERTIES = TABLES.flatMap(({ columns }) => Object.keys(columns));
 
 /** What is wrong with a line, in words that follow "line 7: ". */
 export class Fault extends Error {}
 
-/** The SQL that prints a row as a line. */
-export function lineSql({ name, columns }: Table): string {
-  const json = jsonOf(columns);
-  return name === "pets" ? json : `json_patch('{"table":"${name}"}', ${json})`;
-}
-
 /** The row of a line, by the service's own rules. Throws a Fault that names every problem. */
-export function checkRow(bytes: Uint8Array): [Table, Row] {
+export function checkRow(bytes: Uint8Array): Row {
   if (bytes.length > LINE_BYTES) throw new Fault("is longer than any animal that the service accepts");
-  const text = attempt(() => UTF_8.decode(bytes), "is not valid UTF-8");
-  if (text.trim() === "") throw new Fault("is empty");
-  const [table, row] = parseRow(text);
-  const { success, data, error } = table.row.safeParse(row);
-  if (success) return [table, data];
+  const { success, data, error } = Row.safeParse(parse(bytes));
+  if (success) return data;
   throw new Fault(problemsOf(error).join("; "));
 }
 
-/** A line that a store printed. */
-export const storedLine = (text: string): Line => lineOf(...parseRow(text));
-
-/**
- * JSON contains no control character, so a tab can replace the apostrophe: nothing in the text ends an SQL string. Wrangler
- * removes BEGIN TRANSACTION from every file of SQL, even from a name.
- */
-export function lineOf(table: Table, row: Row): Line {
-  const json = printJson(Object.fromEntries(Object.keys(table.columns).map((property) => [property, row[property]])));
-  const text = json.replaceAll("'", "\t").replaceAll("BEGIN TRANSACTION", "BEGIN\\u0020TRANSACTION");
-  return { table, id: row["id"] as bigint, text };
+/** The line of a row that has an id, with its properties in the order of ROW_JSON. */
+export function lineOf(row: Row & { id: bigint }): Line {
+  // Locally, Wrangler removes BEGIN TRANSACTION from a file of SQL, even from a name.
+  const text = printJson(row).replaceAll("'", "''").replaceAll("BEGIN TRANSACTION", "BEGIN\\u0020TRANSACTION");
+  return { id: row.id, text };
 }
 
-/** The SQL that stores lines, all for the same table. */
-export function loadSql({ name, columns }: Table, lines: Line[]): string {
-  const names = Object.values(columns).map(nameOf).join(", ");
-  const values = Object.keys(columns).map((property) => `value ->> '${property}'`);
-  const json = `replace('[${lines.map(({ text }) => text).join(",")}]', char(9), '''')`;
-  return `INSERT INTO ${name} (${names}) SELECT ${values.join(", ")} FROM json_each(${json});\n`;
-}
+/** The line that a store printed. */
+export const storedLine = (text: string): Line => lineOf(parseJson(text) as Row & { id: bigint });
 
-function parseRow(text: string): [Table, Row] {
-  const value = attempt(() => parseJson(text, PROPERTIES), "is not valid JSON");
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Fault("is not a JSON object");
-  const { table: name = "pets", ...row }: Row = { ...value };
-  const table = TABLES.find((table) => table.name === name);
-  if (!table) throw new Fault(`table must be one of ${TABLES.map(({ name }) => name).join(", ")}`);
-  return [table, row];
-}
+/** The SQL that stores lines. */
+export const insertSql = (lines: Line[]): string => `INSERT INTO pets (${COVERED_COLUMNS.join(", ")})
+  SELECT value ->> 'id', value ->> 'name', value ->> 'categoryId', value ->> 'status', value ->> 'idempotencyKey'
+  FROM json_each('[${lines.map(({ text }) => text).join(",")}]');\n`;
 
-/** Throws a Fault instead of what `action` throws. */
-function attempt<T>(action: () => T, fault: string): T {
+function parse(bytes: Uint8Array): unknown {
   try {
-    return action();
+    return parseJson(UTF_8.decode(bytes));
   } catch {
-    throw new Fault(fault);
+    throw new Fault(bytes.length === 0 ? "is empty" : "is not valid JSON in UTF-8");
   }
 }

@@ -4,9 +4,13 @@ import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, vi } from "vitest";
+import { backup } from "../../scripts/backup/backup.ts";
+import { connect } from "../../scripts/backup/connection.ts";
+import { restore } from "../../scripts/backup/restore.ts";
+import { wrangler } from "../../scripts/wrangler.ts";
 import { launch } from "../command.ts";
 import { startCloudflare } from "../deploy/cloudflare.ts";
 import { copyProject, KEY, removeProject, startDev } from "../http/dev-server.ts";
@@ -38,8 +42,7 @@ describe("in a fresh clone", () => {
   it("the sample is loaded, served, and saved again while the service runs", async () => {
     expect(await npm("restore", "--", "local", SAMPLE)).toEqual({
       status: 0,
-      output: `To empty the local store again, stop the service and remove .wrangler/state.
-Restored local from ${SAMPLE}: 301 lines, read back and identical.\n`,
+      output: `Restored local from ${SAMPLE}: 301 lines, read back and identical.\n`,
       errors: "",
     });
     const server = await startDev(folder);
@@ -47,15 +50,6 @@ Restored local from ${SAMPLE}: 301 lines, read back and identical.\n`,
       const lines = sample.trimEnd().split("\n");
       const served = lines.slice(0, 20).map((line) => line.replace(/,"idempotencyKey":.*}$/, "}"));
       expect((await send(`${server.origin}/v1/pets`, { headers: KEY })).text).toBe(`[${served.join(",")}]`);
-      // The service knows a key that was loaded.
-      const { id, idempotencyKey, ...pet } = JSON.parse(lines.find((line) => line.includes("idempotencyKey")) ?? "");
-      const headers = { ...KEY, "Content-Type": "application/json", "Idempotency-Key": idempotencyKey };
-      expect(
-        await send(`${server.origin}/v1/pets`, { method: "POST", headers, body: JSON.stringify(pet) }),
-      ).toMatchObject({
-        status: 201,
-        text: expect.stringContaining(`"id":${id},`),
-      });
       expect(await npm("backup", "--", "local", "saved.jsonl")).toEqual({
         status: 0,
         output: "Saved local in saved.jsonl: 301 lines.\n",
@@ -66,17 +60,6 @@ Restored local from ${SAMPLE}: 301 lines, read back and identical.\n`,
     }
     expect(saved("saved.jsonl")).toBe(sample);
     if (!WINDOWS) expect(statSync(join(folder, "saved.jsonl")).mode & 0o777).toBe(0o600);
-    const restore = (...args: string[]) => start(process.execPath, ["scripts/backup/restore.ts", ...args]).ended;
-    expect(await restore("nowhere", SAMPLE)).toEqual({
-      status: 2,
-      output: "",
-      errors: `Name exactly one environment and one file.
-usage: npm run restore -- <local|staging|production> <file>\n`,
-    });
-    expect(await restore("local", "nowhere.jsonl")).toMatchObject({
-      status: 1,
-      errors: expect.stringMatching(/^ENOENT: .*nowhere\.jsonl/),
-    });
   });
 
   // Windows ends a process without telling it.
@@ -92,7 +75,7 @@ usage: npm run restore -- <local|staging|production> <file>\n`,
       const { child, ended } = start(process.execPath, args);
       const wrangler = () => spawnSync("pgrep", ["-P", String(child.pid)], { encoding: "utf8" }).stdout.trim();
       while (child.exitCode === null && !(isReached() && wrangler())) await pause();
-      for (const file of script()) expect(statSync(file).mode & 0o777).toBe(0o600);
+      for (const file of script()) expect(statSync(dirname(file)).mode & 0o777).toBe(0o700);
       const started = wrangler();
       child.kill("SIGHUP");
       expect(await ended).toMatchObject({
@@ -111,24 +94,23 @@ usage: npm run restore -- <local|staging|production> <file>\n`,
 describe("with an account", () => {
   it("a store is restored although imports break, and saved again", async () => {
     await using cloudflare = await startCloudflare();
-    const run = (script: string, ...args: string[]) => start(process.execPath, [script, ...args], cloudflare.env).ended;
     const api = `${cloudflare.env["CLOUDFLARE_API_BASE_URL"]}/accounts/${cloudflare.env["CLOUDFLARE_ACCOUNT_ID"]}`;
     const body = JSON.stringify({ name: "animal-store-staging" });
     await fetch(`${api}/d1/database`, { method: "POST", headers: { "Content-Type": "application/json" }, body });
     for (const file of readdirSync("migrations").sort()) {
       await cloudflare.query("animal-store-staging", readFileSync(join("migrations", file), "utf8"));
     }
+    const print = vi.spyOn(console, "log").mockImplementation(() => {});
+    const store = await connect("staging", (args) => wrangler(args, cloudflare.env), 1);
     // The first import breaks before it starts, the second after it stored everything.
     cloudflare.flakyImports = 1;
-    expect(await run("scripts/backup/restore.ts", "staging", SAMPLE)).toEqual({
-      status: 0,
-      output: `Callers get 503 while staging is restored. To return to the state before this run:
-npx wrangler d1 time-travel restore DB --env staging --bookmark 00000000-00000001-00000002-0123456789abcdef0123456789abcdef
-Restored staging from ${SAMPLE}: 301 lines, read back and identical.\n`,
-      errors: "",
-    });
+    expect(await restore(store, SAMPLE)).toBe(`Restored staging from ${SAMPLE}: 301 lines, read back and identical.`);
+    expect(print.mock.calls.flat()).toEqual([
+      `Callers get 503 while staging is restored. To return to the state before this run:
+npx wrangler d1 time-travel restore DB --env staging --bookmark 00000000-00000001-00000002-0123456789abcdef0123456789abcdef`,
+    ]);
     expect(cloudflare.requests.filter((request) => request.endsWith("/import")).length).toBe(4);
-    expect(await run("scripts/backup/backup.ts", "staging", "staging.jsonl")).toMatchObject({ status: 0 });
+    await backup(store, join(folder, "staging.jsonl"));
     expect(saved("staging.jsonl")).toBe(sample);
   });
 });

@@ -4,18 +4,18 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { Miniflare } from "miniflare";
 import { unstable_splitSqlQuery as splitSqlQuery } from "wrangler";
-import { connect, type Store } from "../../scripts/backup/store.ts";
+import { type Connection, connect } from "../../scripts/backup/connection.ts";
 import { WranglerFailed, type wrangler } from "../../scripts/wrangler.ts";
 
 export const BOOKMARK = "00000000-00000001-00000002-0123456789abcdef0123456789abcdef";
 
-const MOST = 40;
+const MOST = 50;
 
 const NAMES = Array.from({ length: MOST }, (_, index) => `database-${index}`);
 
 export interface Database {
   /** As backup and restore use it. */
-  store: Store;
+  store: Connection;
   /** Runs SQL, and gives the rows of its last statement. */
   sql(sql: string): Promise<Record<string, unknown>[]>;
   /** The SQL of every file that was loaded, or that should have been. */

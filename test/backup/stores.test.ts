@@ -3,22 +3,18 @@
 import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { afterAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { backup, publish } from "../../scripts/backup/backup.ts";
+import { backup } from "../../scripts/backup/backup.ts";
+import { insertSql, storedLine } from "../../scripts/backup/lines.ts";
 import { restore } from "../../scripts/backup/restore.ts";
-import { readExtent, readStore } from "../../scripts/backup/store.ts";
-import { copyProject, removeProject } from "../http/dev-server.ts";
 import { BOOKMARK, type Database, Databases, failure } from "./database.ts";
 
 const WINDOWS = process.platform === "win32";
 const databases = new Databases();
 const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
-const project = copyProject();
 afterAll(async () => {
   await databases[Symbol.asyncDispose]();
-  removeProject(folder);
-  removeProject(project);
+  rmSync(folder, { recursive: true });
 });
 
 // Each backup removes what it has begun when the process ends.
@@ -39,6 +35,9 @@ function fileOf(lines: string[]): string {
 
 const text = (lines: string[]) => lines.map((line) => `${line}\n`).join("");
 
+/** Adds animals as another program would. */
+const add = ({ sql }: Database, ...lines: string[]) => sql(insertSql(lines.map(storedLine)));
+
 /** What the store holds, by a backup. */
 async function saved({ store }: Database): Promise<string> {
   const file = newFile();
@@ -55,13 +54,13 @@ const MAX = "9223372036854775807";
 /** Each as SQLite prints it. */
 const EXTREMES = [
   `{"id":1,"name":"least","categoryId":${MIN},"status":"available"}`,
-  `{"id":2,"name":"${"'".repeat(65_000)}","categoryId":-1,"status":"pending"}`,
-  `{"id":3,"name":"${"\\u0001".repeat(10_000)}","categoryId":0,"status":"sold","idempotencyKey":"'"}`,
+  `{"id":2,"name":"${"'".repeat(4_000)}","categoryId":-1,"status":"pending"}`,
+  `{"id":3,"name":"${"\\u0001".repeat(660)}","categoryId":0,"status":"sold","idempotencyKey":"'"}`,
   `{"id":4,"name":"a\\u0000b\\u0000","categoryId":9007199254740993,"status":"sold","idempotencyKey":"${"~".repeat(255)}"}`,
   `{"id":5,"name":"\u2028;\u2029; -- \u0085\u007f\\r\\n\\t\\"'\\\\","categoryId":1,"status":"sold","idempotencyKey":"\\"a,\\\\ b\\""}`,
   `{"id":6,"name":"BEGIN TRANSACTION; COMMIT;","categoryId":1,"status":"available","idempotencyKey":"BEGIN TRANSACTION;"}`,
-  `{"id":7,"name":"${" ".repeat(40_000)}\\u0000","categoryId":1,"status":"available"}`,
-  `{"id":8,"name":"${"😀".repeat(16_000)}\ufeff","categoryId":1,"status":"available"}`,
+  `{"id":7,"name":"${" ".repeat(4_000)}\\u0000","categoryId":1,"status":"available"}`,
+  `{"id":8,"name":"${"😀".repeat(1_000)}\ufeff","categoryId":1,"status":"available"}`,
   `{"id":9007199254740993,"name":"\\u0000","categoryId":1,"status":"available"}`,
   `{"id":4611686018427387904,"name":"greatest","categoryId":${MAX},"status":"available"}`,
 ];
@@ -73,6 +72,7 @@ const LINES = Array.from({ length: 30 }, (_, index) => {
   return `{"id":${id},"name":"Rex ${id}","categoryId":${id},"status":"sold"${key}}`;
 });
 const PART = 300;
+const LINE = (id: number) => `{"id":${id},"name":"Tom","categoryId":1,"status":"sold"}`;
 const SMOKE = (id: number) =>
   `{"id":${id},"name":"Smoke test","categoryId":${MAX},"status":"sold","idempotencyKey":"smoke test"}`;
 
@@ -91,45 +91,6 @@ describe("backup and restore", () => {
     if (!WINDOWS) expect(lstatSync(file).mode & 0o777).toBe(0o600);
   });
 
-  it("cover a further table by one more entry in the list", async () => {
-    const database = await databases.open();
-    await database.sql("CREATE TABLE toys (id INTEGER PRIMARY KEY, name TEXT NOT NULL, color TEXT) STRICT");
-    const tables = join(project, "scripts/backup/tables.ts");
-    const entry = `table(
-      "toys",
-      { id: "id", name: "name", color: { optional: "color" } },
-      { id: Pet.shape.id, name: Pet.shape.name, color: z.optional(z.string()) },
-    ),`;
-    writeFileSync(tables, readFileSync(tables, "utf8").replace("TABLES = [", `$&${entry}`));
-    const load = (name: string) => import(pathToFileURL(join(project, `scripts/backup/${name}.ts`)).href);
-    const [{ restore }, { backup }] = [await load("restore"), await load("backup")];
-    const lines = [
-      '{"table":"toys","id":1,"name":"bone"}',
-      '{"table":"toys","id":7,"name":"ball","color":"red"}',
-      '{"id":1,"name":"Rex","categoryId":1,"status":"sold"}',
-      '{"id":2,"name":"Tom","categoryId":1,"status":"sold"}',
-    ];
-    await expect(restore(database.store, fileOf(lines.toReversed()))).rejects.toThrow(
-      /line 3: is a line of toys, which must come before those of pets/,
-    );
-    // Broken between the tables, and continued.
-    database.onLoad = async (apply) => {
-      if (database.loads.length === 2) throw new Error("killed");
-      await apply();
-    };
-    const file = fileOf(lines);
-    await expect(restore(database.store, file)).rejects.toThrow("killed");
-    database.onLoad = (apply) => apply();
-    await restore(database.store, file);
-    const copy = newFile();
-    await backup(database.store, copy);
-    expect(readFileSync(copy, "utf8")).toBe(text(lines));
-    // With anything else, the smoke test's animal is data.
-    await database.sql(`DELETE FROM pets; INSERT INTO pets VALUES (1, 'Smoke test', ${MAX}, 'sold', 'smoke test')`);
-    await expect(restore(database.store, file)).rejects.toThrow("staging is not empty, and differs");
-    expect(await database.sql("SELECT id FROM pets")).toEqual([{ id: 1 }]);
-  });
-
   it("name the tables and columns that they do not cover, and the migrations that are not applied", async () => {
     const database = await databases.open();
     await database.sql("CREATE TABLE toys (id INTEGER PRIMARY KEY); ALTER TABLE pets ADD COLUMN toy_id INTEGER");
@@ -138,7 +99,7 @@ describe("backup and restore", () => {
     for (const run of [backup, restore]) {
       const call = ({ store }: Database) => run(store, run === backup ? newFile() : fileOf(LINES));
       await expect(call(database)).rejects.toThrow(
-        "No backup covers pets.toy_id, toys.id: add it to scripts/backup/tables.ts, or use",
+        "No backup covers pets.toy_id, toys.id: add it to scripts/backup/lines.ts, or use",
       );
       await expect(call(none)).rejects.toThrow(
         `staging lacks pets.id, pets.name, pets.category_id, pets.status, pets.idempotency_key. ${migrate}`,
@@ -149,29 +110,34 @@ describe("backup and restore", () => {
 
   it("read no row twice and none in vain, in pages that fit the rows, and in smaller ones if a page fails", async () => {
     const database = await databases.open();
-    await database.sql(`WITH RECURSIVE ids (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM ids WHERE id < 2200)
-      INSERT INTO pets (id, name, category_id, status) SELECT id, printf('%.*c', 5000, 'x'), 1, 'sold' FROM ids`);
-    database.rowsRead = 0;
+    const fill = (from: number, to: number, name: string) =>
+      database.sql(`WITH RECURSIVE ids (id) AS (SELECT ${from} UNION ALL SELECT id + 1 FROM ids WHERE id < ${to})
+        INSERT INTO pets (id, name, category_id, status) SELECT id, '${name}', 1, 'sold' FROM ids`);
     const limits: number[] = [];
-    database.onQuery = (sql) => {
-      const [, limit] = /LIMIT (\d+)/.exec(sql) ?? [];
-      if (limit && limits.push(Number(limit)) === 2) throw failure("D1 DB exceeded its memory limit and was reset.");
-    };
-    expect((await saved(database)).split("\n").length).toBe(2201);
-    // About 4 MB, and then an eighth of it.
-    expect(limits.slice(0, 4)).toEqual([1000, 792, 99, 792]);
-    // A few more, for the tables, their columns and the greatest id.
-    expect(database.rowsRead).toBeLessThan(2200 + 50);
-    // Progress is shown without counting rows.
-    const reached: string[] = [];
-    for await (const page of readStore(database.store, await readExtent(database.store))) reached.push(page.reached);
-    expect(reached).toEqual([1000, 1792, 2200].map((id) => `pets up to id ${id} of 2200`));
+    database.onQuery = (sql) => limits.push(...[...sql.matchAll(/LIMIT (\d+)/g)].map(([, limit]) => Number(limit)));
+    await fill(1, 1000, "Rex");
+    database.rowsRead = 0;
+    expect((await saved(database)).split("\n").length).toBe(1001);
+    expect(limits).toEqual([350, 2800]);
+    // A few more, for the columns and the greatest id.
+    expect(database.rowsRead).toBeLessThan(1000 + 50);
+    // 2.4 MB, too much for one page: it is rejected, and an eighth of it asked for.
+    await fill(1001, 1600, "x".repeat(4000));
+    limits.length = 0;
+    expect((await saved(database)).split("\n").length).toBe(1601);
+    expect(limits.slice(0, 3)).toEqual([350, 2800, 350]);
   });
 });
 
 describe("restore", () => {
+  const withoutLastRow = (sql: string) => sql.replace(/,\{[^{]*(?=\]')/, "");
+
   const FAULTS: [string, Database["onLoad"]][] = [
     ["fails before it stores anything", async () => Promise.reject(RESET)],
+    [
+      "fails after it stored some of its rows",
+      (apply, sql) => apply(withoutLastRow(sql)).then(() => Promise.reject(RESET)),
+    ],
     ["fails after it stored everything", (apply) => apply().then(() => Promise.reject(LOST))],
     [
       "is applied twice",
@@ -197,7 +163,7 @@ describe("restore", () => {
     const moments: Database["onLoad"][] = [
       () => Promise.reject(killed),
       (apply) => apply().then(() => Promise.reject(killed)),
-      (apply, sql) => apply(sql.replace(/,\{[^{]*(?=\]')/, "")).then(() => Promise.reject(killed)),
+      (apply, sql) => apply(withoutLastRow(sql)).then(() => Promise.reject(killed)),
     ];
     for (const [index, moment] of moments.entries()) {
       const end = database.loads.length + 2;
@@ -231,12 +197,12 @@ describe("restore", () => {
     const database = await databases.open();
     database.onLoad = async (apply) => {
       const [row] = await database.sql("SELECT max(id) AS id FROM pets");
-      if (row?.["id"] === 15) await database.sql("INSERT INTO pets VALUES (16, 'Tom', 1, 'sold', NULL)");
+      if (row?.["id"] === 15) await add(database, LINE(16));
       await apply();
     };
     const lines = LINES.map((line, index) => line.replace("Rex", "x".repeat(index === 15 ? 300 : 3)));
     await expect(restore(database.store, fileOf(lines), PART)).rejects.toThrow(
-      "Something else has changed staging during the restore.",
+      /^staging is not empty, and differs from the file at line 16/,
     );
     expect(await database.sql("SELECT max(id) AS id FROM pets")).toEqual([{ id: 16 }]);
   });
@@ -250,18 +216,37 @@ describe("restore", () => {
     expect(new Set(database.loads).size).toBe(5);
   });
 
-  it("asks again while D1 is busy, and not if the answer will not change", async () => {
+  // As Wrangler prints them.
+  it.each([
+    "Currently processing a long-running import.",
+    '"text": "Received a malformed response from the API", "notes": [{ "text": "<html><head><title>502 Bad Gateway</title>',
+    '"text": "POST /accounts/a/d1/database/b/query -> 503 Service Unavailable"',
+    '"text": "Please wait and consider throttling your request speed [code: 971]"',
+    '"text": "A request to the Cloudflare API failed.", "notes": [{ "text": "Upstream service unavailable [code: 7009]" }]',
+    '"text": "fetch failed"',
+    "read ECONNRESET",
+  ])("asks again, also how far it got, after: %s", async (message) => {
+    const database = await databases.open();
+    let [queries, failures] = [0, 0];
+    database.onQuery = () => {
+      // Each query succeeds at the third attempt.
+      if (++queries % 3 === 0) return;
+      failures++;
+      throw failure(message);
+    };
+    database.onLoad = (apply) => (database.loads.length === 2 ? Promise.reject(RESET) : apply());
+    await restore(database.store, fileOf(LINES), PART);
+    expect(failures).toBeGreaterThan(8);
+    database.onQuery = () => {};
+    expect(await saved(database)).toBe(text(LINES));
+  });
+
+  it("does not ask again if the answer will not change", async () => {
     const database = await databases.open();
     let queries = 0;
     database.onQuery = () => {
-      if (++queries < 4) throw failure("Currently processing a long-running import.");
-    };
-    await restore(database.store, fileOf(LINES));
-    expect(queries).toBeGreaterThan(4);
-    queries = 0;
-    database.onQuery = () => {
       queries++;
-      throw failure("Authentication error");
+      throw failure("Authentication error [code: 10000]");
     };
     await expect(restore(database.store, fileOf(LINES))).rejects.toThrow("wrangler d1 execute failed");
     expect(queries).toBe(1);
@@ -269,13 +254,13 @@ describe("restore", () => {
 
   it("keeps each import and each statement within the limits of D1, whatever the names", async () => {
     const database = await databases.open();
-    const names = ["'".repeat(65_000), "BEGIN TRANSACTION".repeat(3_800), "\\u0001".repeat(10_900), "a"];
-    const lines = Array.from({ length: 160 }, (_, index) => `{"name":"${names[index % 4]}","categoryId":1}`);
+    const names = ["'".repeat(4_000), "BEGIN TRANSACTION".repeat(235), "\\u0001".repeat(660), "a"];
+    const lines = Array.from({ length: 1200 }, (_, index) => `{"name":"${names[index % 4]}","categoryId":1}`);
     await restore(database.store, fileOf(lines));
-    expect(database.loads.length).toBeGreaterThan(2);
+    expect(database.loads.length).toBeGreaterThan(1);
     for (const sql of database.loads) {
-      expect(Buffer.byteLength(sql)).toBeLessThan(4_000_000);
-      for (const statement of sql.split(";\n")) expect(Buffer.byteLength(statement)).toBeLessThanOrEqual(100_000);
+      expect(Buffer.byteLength(sql)).toBeLessThan(2_600_000);
+      for (const statement of sql.split(";\n")) expect(Buffer.byteLength(statement)).toBeLessThanOrEqual(60_000);
     }
   });
 
@@ -290,20 +275,15 @@ npx wrangler d1 time-travel restore DB --env staging --bookmark ${BOOKMARK}`);
 
   it.each([
     ["a different line", LINES.with(1, SMOKE(2)), 2],
-    ["more lines than the file", [...LINES, SMOKE(1000)], 31],
-    [
-      "the smoke test's animal and a further one",
-      [SMOKE(1), '{"id":2,"name":"Tom","categoryId":1,"status":"sold"}'],
-      1,
-    ],
+    ["more lines than the file", [...LINES, LINE(1000)], 31],
+    ["the smoke test's animal and a further one", [SMOKE(1), LINE(2)], 1],
     ["a caller's animal under the smoke test's key", [SMOKE(1).replace("Smoke test", "Rex")], 1],
   ])("changes nothing in a store that has %s", async (_, lines, number) => {
     const database = await databases.open();
-    await restore(database.store, fileOf(lines));
-    print.mockClear();
+    await add(database, ...lines);
     const file = fileOf(LINES);
     await expect(restore(database.store, file)).rejects.toThrow(
-      `staging is not empty, and differs from ${file} at line ${number}.\nA restore fills an empty store`,
+      `staging is not empty, and differs from the file at line ${number}.\nA restore fills an empty store`,
     );
     expect(printed()).toBe("");
     expect(await saved(database)).toBe(text(lines));
@@ -317,12 +297,30 @@ npx wrangler d1 time-travel restore DB --env staging --bookmark ${BOOKMARK}`);
     ["a file of nothing else", 5, [SMOKE(3)]],
   ])("takes a store with only the smoke test's animal for empty: %s", async (_, id, lines) => {
     const database = await databases.open();
-    await restore(database.store, fileOf([SMOKE(id)]));
-    // Also if it is killed before anything else is stored.
-    database.onLoad = () => Promise.reject(new Error("killed"));
-    await expect(restore(database.store, fileOf(lines), PART)).rejects.toThrow("killed");
-    database.onLoad = (apply) => apply();
+    await add(database, SMOKE(id));
     await restore(database.store, fileOf(lines), PART);
+    expect(await saved(database)).toBe(text(lines));
+  });
+
+  it.each([
+    ["a file without it", LINES],
+    ["a file that has it later", LINES.with(20, SMOKE(120))],
+    ["a file that has it earlier", LINES.with(2, SMOKE(3))],
+  ])("continues after smoke tests in the middle of it and between two runs: %s", async (_, lines) => {
+    const database = await databases.open();
+    const file = fileOf(lines);
+    const testSmoke = () =>
+      database.sql(`INSERT INTO pets (name, category_id, status, idempotency_key)
+        VALUES ('Smoke test', ${MAX}, 'sold', 'smoke test') ON CONFLICT DO NOTHING`);
+    database.onLoad = async (apply) => {
+      if (database.loads.length === 5) throw new Error("killed");
+      await apply();
+      if (database.loads.length === 2) await testSmoke();
+    };
+    await expect(restore(database.store, file, PART)).rejects.toThrow("killed");
+    await testSmoke();
+    database.onLoad = (apply) => apply();
+    await restore(database.store, file, PART);
     expect(await saved(database)).toBe(text(lines));
   });
 
@@ -333,7 +331,7 @@ npx wrangler d1 time-travel restore DB --env staging --bookmark ${BOOKMARK}`);
     );
     const file = fileOf(LINES);
     await expect(restore(database.store, file, PART)).rejects.toThrow(
-      `Verification failed: staging differs from ${file} at line 7.`,
+      `Verification failed: staging differs from the file at line 7.`,
     );
   });
 
@@ -345,7 +343,7 @@ npx wrangler d1 time-travel restore DB --env staging --bookmark ${BOOKMARK}`);
     };
     const file = fileOf(LINES);
     await expect(restore(database.store, file)).rejects.toThrow(
-      `Verification failed: staging differs from ${file} at line 30.`,
+      `Verification failed: staging differs from the file at line 30.`,
     );
   });
 });
@@ -368,7 +366,9 @@ describe("backup", () => {
     }
     expect(readFileSync(file, "utf8")).toBe("kept\n");
     expect(readdirSync(folder)).not.toContain("nowhere");
-    await expect(backup(store, join(folder, "nowhere/pets.jsonl"))).rejects.toThrow(/^ENOENT: .*nowhere/);
+    await expect(backup(store, join(folder, "nowhere/pets.jsonl"))).rejects.toThrow(
+      `The folder ${join(folder, "nowhere")} does not exist: create it first.`,
+    );
   });
 
   it("lets one of two at the same time succeed", async () => {
@@ -381,19 +381,5 @@ describe("backup", () => {
       reason: { message: expect.stringMatching(/^EEXIST: file already exists/) },
     });
     expect(readFileSync(file, "utf8")).toBe(text(LINES));
-  });
-
-  it("publishes on a file system without hard links, without overwriting anything", () => {
-    const [partial, file] = [fileOf(["new"]), newFile()];
-    const none = () => {
-      throw Object.assign(new Error("ENOTSUP"), { code: "ENOTSUP" });
-    };
-    publish(partial, file, none);
-    expect(readFileSync(file, "utf8")).toBe("new\n");
-    const next = fileOf(["newer"]);
-    expect(() => publish(next, file, none)).toThrow(/^EEXIST/);
-    expect(() => publish(next, file)).toThrow(/^EEXIST/);
-    expect(readFileSync(file, "utf8")).toBe("new\n");
-    rmSync(next);
   });
 });
