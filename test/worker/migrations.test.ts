@@ -1,8 +1,9 @@
-// Migrations keep what is stored: a row with a value in every column. Every other test migrates an empty database.
+// Migrations keep what is stored, and a backup covers all of it. Every other test migrates an empty database.
 
 import { applyD1Migrations, reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
+import { COVERED_COLUMNS, STORED_COLUMNS } from "../../scripts/backup/lines.ts";
 import { createPet, REX } from "./service.ts";
 
 type Row = Record<string, unknown>;
@@ -37,4 +38,9 @@ it.each(env.MIGRATIONS.slice(1))("$name keeps every column of an animal", async 
     .run();
   await applyD1Migrations(env.DB, env.MIGRATIONS);
   expect(await storedRow()).toMatchObject(Object.fromEntries(before.map((column) => [column, full[column]])));
+});
+
+it("a backup covers every column of every table", async () => {
+  const { results } = await env.DB.prepare(STORED_COLUMNS).all();
+  expect(results.map(({ name }) => name)).toEqual(COVERED_COLUMNS.map((column) => `pets.${column}`));
 });

@@ -10,7 +10,7 @@ import { operations } from "../conformance.ts";
 beforeAll(() => {
   const routed = router.routes
     .filter(([method]) => !["ALL", "OPTIONS"].includes(method))
-    .map(([method, , , path]) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`);
+    .map(([method, , , path]) => `${method} ${path?.replaceAll(/:(\w+)/g, "{$1}")}`);
   const described = operations.map(({ method, path }) => `${method} /v1${path}`);
   const [unrouted, undescribed] = [
     described.filter((one) => !routed.includes(one)),
