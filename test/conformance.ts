@@ -22,7 +22,7 @@ export interface DescribedOperation {
   method: string;
   operationId: string;
   deprecated?: boolean;
-  parameters: { name: string; in: string; required?: boolean; schema: Schema }[];
+  parameters: { name: string; in: string; description: string; required?: boolean; schema: Schema }[];
   requestBody?: { required: boolean; content: DescribedBody };
   responses: Record<string, DescribedResponse>;
 }

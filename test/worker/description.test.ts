@@ -5,7 +5,7 @@ import type { Schema } from "@cfworker/json-schema";
 import { describe, expect, it } from "vitest";
 import { description } from "../../src/openapi/document.ts";
 import { ALLOWED_HEADERS, EXPOSED_HEADERS } from "../../src/http/responses.ts";
-import { componentOf, type DescribedResponse, describedHeaders, operations } from "../conformance.ts";
+import { componentOf, type DescribedOperation, describedHeaders, operations } from "../conformance.ts";
 
 describe("the description", () => {
   it("describes the headers that a browser may read", () => {
@@ -28,18 +28,19 @@ describe("the description", () => {
     }
   });
 
-  it.each(operations)("has an int64 for every identifier of $operationId", ({ parameters, requestBody, responses }) => {
-    const bodies = [requestBody, ...Object.values(responses)].flatMap((body) => bodyOf(body));
-    const properties = bodies.flatMap(({ schema }) => Object.entries(schemaOf(schema).properties ?? {}));
-    const described = [...properties, ...parameters.map(({ name, schema }) => [name, schema] as const)];
-    for (const [name, schema] of described.filter(([name]) => /^id$|Id$|^after$/.test(name))) {
-      expect({ name, schema }).toMatchObject({ name, schema: { type: "integer", format: "int64" } });
+  it.each(operations)("describes every part of $operationId, and every identifier as an int64", (operation) => {
+    const properties = bodiesOf(operation).flatMap(({ schema }) => Object.entries(schemaOf(schema).properties ?? {}));
+    const parts = operation.parameters.map(
+      ({ name, description, schema }) => [name, { description, ...schema }] as const,
+    );
+    for (const [name, part] of [...properties, ...parts]) {
+      expect(part, name).toMatchObject({ description: expect.stringMatching(/\w\.$/) });
+      if (/^id$|Id$|^after$/.test(name)) expect(part, name).toMatchObject({ type: "integer", format: "int64" });
     }
   });
 
-  it.each(operations)("has examples of $operationId with every property", ({ requestBody, responses }) => {
-    const bodies = [requestBody, ...Object.values(responses)].flatMap((body) => bodyOf(body));
-    for (const { schema, example } of bodies) {
+  it.each(operations)("has examples of $operationId with every property", (operation) => {
+    for (const { schema, example } of bodiesOf(operation)) {
       for (const value of [example].flat()) {
         expect(Object.keys(value ?? {}).sort()).toEqual(Object.keys(schemaOf(schema).properties ?? {}).sort());
       }
@@ -47,8 +48,8 @@ describe("the description", () => {
   });
 });
 
-const bodyOf = (described: Pick<DescribedResponse, "content"> | undefined) =>
-  described?.content ? [described.content["application/json"]] : [];
+const bodiesOf = ({ requestBody, responses }: DescribedOperation) =>
+  [requestBody, ...Object.values(responses)].flatMap((part) => part?.content?.["application/json"] ?? []);
 
 /** The schema of a component, or of its items. */
 function schemaOf(schema: Schema): Schema {

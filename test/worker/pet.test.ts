@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { NewPet } from "../../src/pets/pet.ts";
 import { componentOf } from "../conformance.ts";
-import { ADA, type Answer, call, createPet, REX } from "./service.ts";
+import { ADA, type Answer, call, createPet, REX, WHITE_SPACE } from "./service.ts";
 
 const requiredOf = (component: string) => componentOf({ $ref: `#/components/schemas/${component}` }).required ?? [];
 const names = Object.keys(REX);
@@ -49,10 +49,6 @@ it.each(optional)("%s can be omitted, and is compared under a key nevertheless",
   expect(await add(others)).toMatchObject({ status, text });
   expect((await add(ADA)).status).toBe(422);
 });
-
-// All white space and line terminators of ECMA-262, sections 12.2 and 12.3.
-const WHITE_SPACE =
-  "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff";
 
 // Strings that a schema may accept or reject, and some that almost match a format. None of them is a number, because a column
 // of integers would convert it.

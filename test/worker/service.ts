@@ -83,6 +83,10 @@ const examples = listed?.["application/json"].example as Record<string, unknown>
 /** The pets of the description's example, without their ids. They have every property and differ in each. */
 export const [REX = {}, ADA = {}] = examples.map(({ id: _, ...pet }) => pet);
 
+/** All white space and line terminators of ECMA-262, sections 12.2 and 12.3. */
+export const WHITE_SPACE =
+  "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff";
+
 /** Asserts the status and the whole Error body. */
 export function expectError({ status, text }: Answer, expected: { code: string; message: string; status: number }) {
   expect(JSON.parse(text)).toEqual(expected);
