@@ -6,15 +6,15 @@ import * as z from "zod/mini";
 // This many parameters always include an unknown or repeated one, so reading more would only cost CPU time.
 const MAX_READ = 100;
 
-/** Parses a query without its question mark. A repeated parameter has a list of values. Names are in ASCII, on one line. */
-export function parseQuery(search: string): Record<string, string | string[]> {
-  const query: Record<string, string | string[]> = Object.create(null);
+/** Parses a query without its question mark. A repeated parameter is a list. Names are in ASCII, on one line. */
+export function parseQuery(search: string): Record<string, string | []> {
+  const query: Record<string, string | []> = Object.create(null);
   let read = 0;
   // The & keeps a question mark at the start of a name, which URLSearchParams would remove.
   for (const [name, value] of new URLSearchParams(`&${search}`)) {
     if (read++ === MAX_READ) break;
     const key = name.replace(/[^!-~]/gu, encodeURIComponent);
-    query[key] = key in query ? [query[key] ?? [], value].flat() : value;
+    query[key] = key in query ? [] : value;
   }
   return query;
 }
