@@ -39,6 +39,11 @@ describe("the description", () => {
     }
   });
 
+  it.each(operations)("requires a bookmark in every success of $operationId", ({ responses }) => {
+    const { headers } = responses[200] ?? responses[201] ?? {};
+    expect(headers?.["x-d1-bookmark"]).toMatchObject({ required: true });
+  });
+
   it.each(operations)("has examples of $operationId with every property", (operation) => {
     for (const { schema, example } of bodiesOf(operation)) {
       for (const value of [example].flat()) {
