@@ -23,7 +23,7 @@ export function componentSchemas(components: Record<string, Component>): Record<
       ...property,
       description: texts?.[name],
     }));
-    return { ...schemas[name], ...(texts && { properties }), ...(description && { description }) };
+    return { ...schemas[name], ...(texts && { properties }), description };
   });
 }
 
