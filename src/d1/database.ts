@@ -31,11 +31,9 @@ export async function runStatement(statement: D1PreparedStatement): Promise<Reco
     return results;
   } catch (failure) {
     const message = failure instanceof Error ? failure.message : "";
-    if (/no such (table|column)/.test(message)) {
-      throw new Error(`${message} (Are the migrations applied? ${MIGRATE})`, { cause: failure });
-    }
     if (isTransient(message)) throw new TransientFailure(message, { cause: failure });
-    throw failure;
+    if (!/no such (table|column)/.test(message)) throw failure;
+    throw new Error(`${message} (Are the migrations applied? ${MIGRATE})`, { cause: failure });
   }
 }
 
@@ -56,16 +54,18 @@ const TRANSIENT = new RegExp(
     "internal error; reference",
     "long-running (ex|im)port",
     "no longer active",
-    // A gateway's error page instead of D1's response. D1 reports SQL errors as JSON.
-    "failed to parse body as json, got:",
     "database is locked|SQLITE_BUSY",
     "can't read from request stream",
   ].join("|"),
   "i",
 );
 
+// A gateway's response instead of D1's, whatever it contains. D1 reports SQL errors as JSON.
+const UNPARSED = /^(D1_ERROR: )?Failed to parse body as JSON, got:/;
+
 /** Whether a failure of D1 with this message is transient. An error in the SQL is not, although it may quote any word. */
-export const isTransient = (message: string): boolean => TRANSIENT.test(message) && !message.includes("SQLITE_ERROR");
+export const isTransient = (message: string): boolean =>
+  UNPARSED.test(message) || (TRANSIENT.test(message) && !message.includes("SQLITE_ERROR"));
 
 const MAX_TRIES = 3;
 const FIRST_WAIT = 100; // milliseconds, at most

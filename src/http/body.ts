@@ -14,7 +14,7 @@ const JSON_TYPE = /^(application\/json|[!#$%&'*+.^_`|~\w-]+\/[!#$%&'*+.^_`|~\w-]
 
 /** The text of a JSON body. Throws 415, 413, and 400 if the body is incomplete or not valid UTF-8. */
 export async function readBody(request: Request): Promise<string> {
-  const [mediaType = ""] = (request.headers.get("Content-Type") ?? "").split(";");
+  const [mediaType = ""] = (request.headers.get("Content-Type") ?? "").split(";", 1);
   const encoding = request.headers.get("Content-Encoding") ?? "identity";
   const isJson = JSON_TYPE.test(mediaType.trim());
   const isPlain = encoding.toLowerCase() === "identity";

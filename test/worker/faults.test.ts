@@ -86,6 +86,7 @@ describe("a transient failure of D1", () => {
     "D1_ERROR: Failed to parse body as JSON, got: error code: 403",
     "D1_ERROR: Failed to parse body as JSON, got: <!DOCTYPE html>\n<html><title>Temporarily unavailable</title></html>",
     "D1_ERROR: Failed to parse body as JSON, got: ",
+    'D1_ERROR: Failed to parse body as JSON, got: {"error":"no such table: SQLITE_ERROR"}',
     "D1_ERROR: database is locked",
     "D1_ERROR: database is locked: SQLITE_BUSY",
     "D1_ERROR: Can't read from request stream because client disconnected.",
