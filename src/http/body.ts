@@ -5,6 +5,8 @@ import * as z from "zod/mini";
 import { parseJson, UTF_8 } from "../values/json.ts";
 import { ApiError } from "./errors.ts";
 
+type Bytes = ArrayBuffer | Uint8Array;
+
 /** In bytes. */
 export const BODY_LIMIT = 4 * 1024;
 export const TOO_LARGE = `The body must be at most ${BODY_LIMIT} bytes.`;
@@ -12,8 +14,8 @@ export const TOO_LARGE = `The body must be at most ${BODY_LIMIT} bytes.`;
 // The suffix +json: RFC 6839, section 3.1. A token: RFC 9110, section 5.6.2.
 const JSON_TYPE = /^(application\/json|[!#$%&'*+.^_`|~\w-]+\/[!#$%&'*+.^_`|~\w-]+\+json)$/i;
 
-/** The text of a JSON body. Throws 415, 413, and 400 if the body is incomplete or not valid UTF-8. */
-export async function readBody(request: Request): Promise<string> {
+/** A body that is sent as JSON. Throws 415, 413, and 400 if the body is incomplete. */
+export async function readBody(request: Request): Promise<Bytes> {
   const [mediaType = ""] = (request.headers.get("Content-Type") ?? "").split(";", 1);
   const encoding = request.headers.get("Content-Encoding") ?? "identity";
   const isJson = JSON_TYPE.test(mediaType.trim());
@@ -23,7 +25,7 @@ export async function readBody(request: Request): Promise<string> {
     const headers: Record<string, string> = isPlain ? {} : { "Accept-Encoding": "identity" };
     throw new ApiError("unsupported_media_type", unsupported({ isJson, isPlain }), headers);
   }
-  return decode(await readBytes(request));
+  return readBytes(request);
 }
 
 export function unsupported({ isJson, isPlain }: { isJson: boolean; isPlain: boolean }): string {
@@ -31,18 +33,19 @@ export function unsupported({ isJson, isPlain }: { isJson: boolean; isPlain: boo
   return `The body must be sent ${how.filter(Boolean).join(" and ")}.`;
 }
 
-/** A schema for the text of a body. It reports malformed JSON together with all other problems of a request. */
-export const JsonText = z.transform((text: string, { issues }): unknown => {
+/** A schema for a body. It reports malformed JSON together with all other problems of a request. */
+export const JsonBody = z.transform((bytes: Bytes, { issues }): unknown => {
   try {
-    return parseJson(text);
-  } catch {
-    const problem = text === "" ? "is empty" : "is not valid JSON";
-    issues.push({ code: "custom", message: `The body ${problem}; it must be one JSON object`, input: text });
+    return parseJson(UTF_8.decode(bytes));
+  } catch (failure) {
+    const malformed = `The body is ${bytes.byteLength === 0 ? "empty" : "not valid JSON"}; it must be one JSON object`;
+    const message = failure instanceof TypeError ? "The body is not valid UTF-8" : malformed;
+    issues.push({ code: "custom", message, input: bytes });
     return z.NEVER;
   }
 });
 
-async function readBytes(request: Request): Promise<ArrayBuffer | Uint8Array> {
+async function readBytes(request: Request): Promise<Bytes> {
   const announced = request.headers.get("Content-Length");
   if (Number(announced) > BODY_LIMIT) throw new ApiError("content_too_large", TOO_LARGE);
   // The runtime enforces the announced length, and reading everything at once is several times faster.
@@ -57,12 +60,4 @@ async function readBytes(request: Request): Promise<ArrayBuffer | Uint8Array> {
 async function readAtMost(length: number, { body }: Request): Promise<Uint8Array> {
   const read = await body?.getReader({ mode: "byob" }).readAtLeast(length, new Uint8Array(length));
   return read?.value ?? new Uint8Array();
-}
-
-function decode(bytes: ArrayBuffer | Uint8Array): string {
-  try {
-    return UTF_8.decode(bytes);
-  } catch {
-    throw new ApiError("bad_request", "The body is not valid UTF-8.");
-  }
 }

@@ -12,7 +12,7 @@ const beInRange = must(IN_RANGE);
 
 const Limit = z.pipe(
   z.pipe(
-    z.string().check(z.regex(CANONICAL, must(`${IN_RANGE} in decimal digits, without leading zeros`))),
+    z.string().check(z.regex(CANONICAL, must(`${IN_RANGE} in decimal digits, without a sign or leading zeros`))),
     z.transform(Number),
   ),
   z.int(beInRange).check(z.minimum(LIMIT.minimum, beInRange), z.maximum(LIMIT.maximum, beInRange)),

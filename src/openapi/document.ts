@@ -19,7 +19,9 @@ export const description = {
   tags: [petTag],
   paths: describePaths(petPaths),
   components: {
-    securitySchemes: { apiKey: { type: "http", scheme: "bearer", description: "An API key for the service." } },
+    securitySchemes: {
+      apiKey: { type: "http", scheme: "bearer", description: "A key from the operator of the service." },
+    },
     schemas: componentSchemas({ ...petComponents, ...errorComponents }),
   },
 };

@@ -28,7 +28,7 @@ export type PathItem = Partial<Record<"get" | "post" | "put" | "patch" | "delete
 const bookmarkParameter = {
   name: BOOKMARK_HEADER,
   in: "header",
-  description: `The newest \`${BOOKMARK_HEADER}\` that you received. The response reflects a state at least as recent, so you always read your own writes. Opaque, and valid only in the environment that issued it.`,
+  description: `The newest \`${BOOKMARK_HEADER}\` that you received. The response is at least as recent as the one that it came from, so you always read your own writes. Opaque, and valid only in the environment that issued it.`,
   schema: { type: "string" },
 };
 

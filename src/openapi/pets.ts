@@ -6,7 +6,7 @@ import { validated } from "../http/errors.ts";
 import { IDEMPOTENCY_HEADER, IdempotencyKey } from "../http/idempotency.ts";
 import { parseQuery } from "../http/query.ts";
 import { DEPRECATION_HEADERS, REMOVED, SUNSET } from "../pets/deprecation.ts";
-import { KEY_USED, NewPetText, UNKNOWN_ID } from "../pets/operations.ts";
+import { KEY_USED, NewPetBody, UNKNOWN_ID } from "../pets/operations.ts";
 import { NewPet, Pet, PetQuery, PetStatus } from "../pets/pet.ts";
 import { INT64 } from "../values/int64.ts";
 import type { PathItem } from "./paths.ts";
@@ -55,7 +55,7 @@ export const petPaths = {
       parameters: queryParameters(PetQuery, petComponents, {
         limit: "Maximum number of animals returned. Defaults to 20.",
         status: "Return only animals with this status.",
-        after: "Return only animals with a greater `id`. The `Link` header of a page has the value for the next page.",
+        after: "Return only animals with a greater `id`. The URL in `Link` already has it.",
       }),
       responses: {
         200: {
@@ -88,7 +88,7 @@ export const petPaths = {
           name: IDEMPOTENCY_HEADER,
           in: "header",
           description:
-            "Makes the request safe to send again. Each key adds one animal: sending the same animal again returns the same 201, body and `Location`; a different animal is rejected with 422. Keys do not expire. Use a new UUID for each animal. A key that contains a comma must be in quotation marks, which are not part of the key.",
+            "1 to 255 printable ASCII characters other than quotation marks. Makes the request safe to send again: each key adds one animal. Sending the same animal again returns the same 201, body and `Location`; a different animal is rejected with 422. Keys do not expire. Use a new UUID for each animal. A key that contains a comma must be in quotation marks, which are not part of the key.",
           schema: jsonSchemas({ IdempotencyKey }, "input")["IdempotencyKey"],
         },
       ],
@@ -104,7 +104,7 @@ export const petPaths = {
         },
         ...error(
           "bad_request",
-          messageOf(() => validated(NewPetText.safeParse('{"categoryId":"1"}'))),
+          messageOf(() => validated(NewPetBody.safeParse(new TextEncoder().encode('{"categoryId":"1"}')))),
           {},
           `The body or the \`${IDEMPOTENCY_HEADER}\` is not valid.`,
         ),
@@ -130,7 +130,7 @@ export const petPaths = {
       operationId: "getPet",
       tags: [petTag.name],
       summary: `Get an animal (until ${REMOVAL})`,
-      description: `Returns one animal. Deprecated: from ${REMOVAL} it returns 410. Use \`GET /pets\` instead, with the \`status\` filter or, to look up one \`id\`, with \`after\` set to the \`id\` minus 1 and \`limit\` to 1.`,
+      description: `Returns one animal. Deprecated: from ${REMOVAL} it returns 410. Use \`GET /pets\` instead, with the \`status\` filter or, to look up one \`id\`, with \`after\` set to the \`id\` minus 1 and \`limit\` to 1. If that animal does not exist, you get the next one, so check the \`id\`.`,
       deprecated: true,
       parameters: [
         {

@@ -33,7 +33,7 @@ export const constant = (description: string, value: string) => header(descripti
 /** The response header with the bookmark; not `required` if the operation may respond without a query. */
 export const bookmark = ({ required } = { required: true }): Headers => ({
   [BOOKMARK_HEADER]: header(
-    "Identifies the state of the store that this response reflects. Send it with the next request to read a state at least as recent.",
+    "Identifies the state of the store that this response reflects. Send the newest one with every request to read a state at least as recent.",
     { type: "string" },
     required,
   ),

@@ -2,7 +2,7 @@
 
 import * as z from "zod/mini";
 import { bookmarkOf, openSession } from "../d1/database.ts";
-import { JsonText, readBody } from "../http/body.ts";
+import { JsonBody, readBody } from "../http/body.ts";
 import { ApiError, validated } from "../http/errors.ts";
 import { IDEMPOTENCY_HEADER, IdempotencyKey } from "../http/idempotency.ts";
 import { toPage } from "../http/paging.ts";
@@ -14,7 +14,7 @@ import { NewPet, PetQuery } from "./pet.ts";
 import { insertPet, selectPet, selectPets } from "./store.ts";
 
 const OptionalKey = z.optional(IdempotencyKey);
-export const NewPetText = z.pipe(JsonText, NewPet);
+export const NewPetBody = z.pipe(JsonBody, NewPet);
 
 export const UNKNOWN_ID = "No animal has this id.";
 export const KEY_USED = `This ${IDEMPOTENCY_HEADER} was already used for a different animal.`;
@@ -30,7 +30,7 @@ export async function listPets({ request, url, search }: Context, env: Env): Pro
 export async function createPet({ request }: Context, env: Env): Promise<Response> {
   const body = await readBody(request);
   const key = request.headers.get(IDEMPOTENCY_HEADER) ?? undefined;
-  const [idempotencyKey, pet] = validated(OptionalKey.safeParse(key), NewPetText.safeParse(body));
+  const [idempotencyKey, pet] = validated(OptionalKey.safeParse(key), NewPetBody.safeParse(body));
   const session = openSession(env.DB, request);
   const { id, json: stored, matches } = await insertPet(session, pet, idempotencyKey);
   if (!matches) throw new ApiError("unprocessable_content", KEY_USED, bookmarkOf(session));

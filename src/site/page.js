@@ -37,7 +37,11 @@ function completeElements() {
   for (const code of document.querySelectorAll(".introduction-description pre > code:not(:has(button))")) {
     const { textContent } = code;
     const copy = Object.assign(document.createElement("button"), { textContent: "Copy" });
-    copy.onclick = () => navigator.clipboard.writeText(textContent).then(() => copy.replaceChildren("Copied"));
+    copy.onclick = async () => {
+      await navigator.clipboard.writeText(textContent);
+      copy.textContent = "Copied";
+      setTimeout(() => (copy.textContent = "Copy"), 2000);
+    };
     code.prepend(copy);
   }
   for (const button of document.querySelectorAll("button.group\\/copy-button:not([aria-label])")) {
@@ -72,7 +76,14 @@ function showResponse({ target }) {
   document.querySelector(".scalar-client section[aria-label=Response]").scrollIntoView();
 }
 
-/** In the search, Enter leads to the first result, unless another one is selected. */
+/** When the request client opens, it shows the request, although it may have shown a response before. */
+function showRequest({ target, relatedTarget }) {
+  const client = target.closest(".scalar-client");
+  if (!client || !relatedTarget || client.contains(relatedTarget)) return;
+  client.querySelector("section[aria-label^=Request]").scrollIntoView();
+}
+
+/** In the search, Enter leads to the first result, unless a result is already selected. */
 function selectFirst({ key, target }) {
   if (key !== "Enter" || !target.matches("[role=search] input:not([aria-activedescendant])")) return;
   target.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown" }));
@@ -80,8 +91,12 @@ function selectFirst({ key, target }) {
 
 document.addEventListener("click", chooseLanguage);
 document.addEventListener("click", showResponse);
+document.addEventListener("focusin", showRequest);
 document.addEventListener("keydown", selectFirst, { capture: true });
 new MutationObserver(completeElements).observe(document.body, { childList: true, subtree: true });
+
+// Scalar would put its own fragment after this one, at each reload.
+if (location.hash.startsWith("#description/introduction")) history.replaceState(null, "", location.pathname);
 
 createApiReference("#reference", {
   content: await loadDescription(),

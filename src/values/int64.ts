@@ -8,7 +8,7 @@ export const INT64 = { minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n };
 const AN_INT64 = `an integer between ${INT64.minimum} and ${INT64.maximum}`;
 const beInt64 = must(AN_INT64);
 const beUnquoted = must(`a JSON number without quotes: ${AN_INT64}`);
-const beCanonical = must("an integer in decimal digits, without leading zeros, and 0 without a sign");
+const beCanonical = must("an integer in decimal digits, without a plus sign, leading zeros or -0");
 
 /** An integer in decimal digits, without a plus sign, leading zeros or -0. */
 export const CANONICAL = /^(0|-?[1-9]\d*)$/;

@@ -26,7 +26,7 @@ const RETRYING = "Idempotency";
 /** What the examples of each section print, in every language. */
 const PRINTED: Record<string, RegExp> = {
   "First call": /id\W+\d+\W+name\W+Rex\W+categoryId\W+7\W+status\W+available/,
-  Paging: /On the first page[\s\S]+On a later page/,
+  Pagination: /On the first page[\s\S]+On a later page/,
   [RETRYING]: /id\W+(\d+)\W+name\W+Ada/,
   "Large integers": /Max\W+categoryId\W+9223372036854775807(?!\d)/,
   Bookmarks: /^\[\s*\{\W*id\W+\d+\W+name\W+Luna\W[^{]*$/,

@@ -127,6 +127,13 @@ describe("Idempotency-Key", () => {
     expect(JSON.parse(text).message).toMatch(/^Idempotency-Key must be .*; The body is not valid JSON; .*\.$/);
   });
 
+  it("names a problem with the key together with a body that is not UTF-8", async () => {
+    expectError(
+      await createUnder("\u007f", new Uint8Array([0xff])),
+      badRequest(`${CHARACTERS}; The body is not valid UTF-8.`),
+    );
+  });
+
   it("does not remember a rejected request", async () => {
     expect((await createUnder("key", { name: " ", categoryId: 1 })).status).toBe(400);
     expect((await createUnder("key")).status).toBe(201);

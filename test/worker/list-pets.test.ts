@@ -5,9 +5,9 @@ import { type Answer, badRequest, call, expectBody, expectError, insertPet, ORIG
 
 const LIMIT = "limit must be an integer from 1 to 100";
 const STATUS = "status must be one of available, pending, sold";
-const LIMIT_FORM = "limit must be an integer from 1 to 100 in decimal digits, without leading zeros";
+const LIMIT_FORM = "limit must be an integer from 1 to 100 in decimal digits, without a sign or leading zeros";
 const AFTER = "after must be an integer between -9223372036854775808 and 9223372036854775807";
-const AFTER_FORM = "after must be an integer in decimal digits, without leading zeros, and 0 without a sign";
+const AFTER_FORM = "after must be an integer in decimal digits, without a plus sign, leading zeros or -0";
 const UNKNOWN = "unknown query parameter";
 const USE = "use limit, status, after";
 const STATUSES = ["available", "pending", "sold"];
