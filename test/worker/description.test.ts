@@ -18,6 +18,10 @@ describe("the description", () => {
     expect(ALLOWED_HEADERS.toSorted()).toEqual([...names].sort());
   });
 
+  it("marks only getPet as deprecated", () => {
+    expect(operations.flatMap(({ operationId, deprecated }) => (deprecated ? [operationId] : []))).toEqual(["getPet"]);
+  });
+
   it("requires the bearer key, and every body and path parameter", () => {
     expect(description.security).toEqual([{ apiKey: [] }]);
     expect(description.components.securitySchemes.apiKey).toMatchObject({ type: "http", scheme: "bearer" });
