@@ -10,12 +10,6 @@ const WRANGLER_TOML = join(import.meta.dirname, "../wrangler.toml");
 
 export type Environment = ReturnType<typeof readEnvironment>;
 
-/** Loads Wrangler only when it is called, because that takes half a second. */
-function readConfig(env: string) {
-  const { unstable_readConfig }: typeof import("wrangler") = createRequire(import.meta.url)("wrangler");
-  return unstable_readConfig({ config: WRANGLER_TOML, env });
-}
-
 /** The names of the deployed environments, such as staging. Does not load Wrangler, which would need 170 MB. */
 export function environmentNames(): string[] {
   const tables = readFileSync(WRANGLER_TOML, "utf8").matchAll(/^\[env\.([\w-]+)\]/gm);
@@ -26,7 +20,9 @@ export function environmentNames(): string[] {
 export function readEnvironment(name: string) {
   const names = environmentNames();
   if (!names.includes(name)) throw new Error(`The environment must be ${names.join(" or ")}.`);
-  const { name: worker, d1_databases } = readConfig(name);
+  // Loaded only here, because that takes half a second.
+  const { unstable_readConfig }: typeof import("wrangler") = createRequire(import.meta.url)("wrangler");
+  const { name: worker, d1_databases } = unstable_readConfig({ config: WRANGLER_TOML, env: name });
   return { name, worker, database: d1_databases[0].database_name };
 }
 

@@ -50,8 +50,7 @@ export async function wrangler(args: string[], env: NodeJS.Dict<string> = {}): P
   });
   const end = () => killTree(child, "SIGKILL");
   process.once("exit", end);
-  const ended = [text(child.stdout), text(child.stderr), once(child, "close")] as const;
-  const [output, errors, [status]] = await Promise.all(ended);
+  const [output, errors, [status]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
   process.off("exit", end);
   if (status !== 0) throw new WranglerFailed(args.slice(0, 2).join(" "), output + errors);
   return output;

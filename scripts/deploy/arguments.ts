@@ -23,17 +23,11 @@ export function parseArguments(args: string[], env: NodeJS.Dict<string>) {
       wait: { type: "string", default: "90" },
     },
   });
-  const [name, ...rest] = positionals;
-  if (!name) throw new Error("Name the environment.");
-  if (rest.length > 0) {
-    throw new Error(
-      "Too many arguments. To say where the data is stored, use --location=<hint> or --jurisdiction=<name>.",
-    );
-  }
+  const [name = "", ...rest] = positionals;
+  if (rest.length > 0) throw new Error("Too many arguments. Write --location=<hint> or --jurisdiction=<name> in full.");
   const { location, jurisdiction, wait, "secrets-file": secretsFile } = values;
   const place = Object.entries({ location, jurisdiction }).filter(([, value]) => value !== undefined);
   if (place.length > 1) throw new Error("Use --location or --jurisdiction, not both.");
-  for (const [flag, value] of place) if (!value) throw new Error(`--${flag} must not be empty.`);
   if (!/^\d+$/.test(wait)) throw new Error("--wait must be a number of seconds.");
   return {
     environment: readEnvironment(name),
@@ -42,7 +36,7 @@ export function parseArguments(args: string[], env: NodeJS.Dict<string>) {
     keys: secretsFile === undefined ? parseKeys("API_KEY", env["API_KEY"]) : readKeysFile(secretsFile),
     /** Whether the environment may lose all its keys, so that all callers are rejected. */
     revokesAllKeys: values["revoke-all-keys"],
-    /** Where to store the data: flags of `d1 create`. */
+    /** Where to store the data: a flag of `d1 create`. */
     place: place.map(([flag, value]) => `--${flag}=${value}`),
     /** Milliseconds. */
     wait: Number(wait) * 1000,

@@ -8,48 +8,35 @@ import { onInterruption, printable, readArguments } from "../command.ts";
 import { hasDatabase } from "../environment.ts";
 import { wrangler } from "../wrangler.ts";
 import { type Arguments, parseArguments, USAGE } from "./arguments.ts";
-import { INTERVAL, poll, waitUntilReady } from "./poll.ts";
-import { smoke } from "./smoke.ts";
-import { type Traffic, trafficOf } from "./traffic.ts";
+import { INTERVAL, poll } from "./poll.ts";
+import { smoke, waitUntilReady } from "./smoke.ts";
+import { readTraffic, setTraffic, specs, type Traffic } from "./traffic.ts";
 
-// In the message of a version with new keys: rolling back past it would bring back the old ones.
-const NEW_KEYS = "[new keys]";
-
-/** `signal`: once aborted, the deployment stops at the next moment that is safe. `interval`: as in Limits. */
-export function prepareDeployment(asked: Arguments, signal: AbortSignal, run = wrangler, interval = INTERVAL) {
+/**
+ * Whether the new version serves. Prints what happens, and why it failed. `signal`: once aborted, the deployment stops at the
+ * next moment that is safe. `interval`: as in Limits.
+ */
+export async function deploy(asked: Arguments, signal: AbortSignal, run = wrangler, interval = INTERVAL) {
   const { environment, secretsFile, keys, revokesAllKeys, place, wait, smokeUrl } = asked;
   const { name, worker, database } = environment;
-  const traffic = trafficOf(environment, run);
   const limits = () => ({ until: Date.now() + wait, interval, signal });
-  let step = "";
-  let undo = "";
-  let isUploaded = false;
 
-  /** Whether the new version serves. Prints what happens, and why it failed. */
-  async function deploy(): Promise<boolean> {
-    try {
-      const before = await traffic.read();
-      const exists = before !== undefined || (await hasDatabase(environment, run));
-      if (exists && place.length > 0) {
-        throw new Error(
-          `${database} already exists, and its location cannot be changed: leave out --location and --jurisdiction.`,
-        );
-      }
-      const { version, base } = before ? await deployNext(before) : await deployFirst(exists);
-      console.log(`\n${worker}: version ${version} serves all requests, at ${base}.`);
-      return true;
-    } catch (failure) {
-      console.error(`\n${printable((failure as Error).message)}\n\n${name} is not up to date.`);
-      // Without a secrets file, Wrangler takes the keys of the version that was uploaded last.
-      if (secretsFile && isUploaded) {
-        console.error(
-          "Deploy with a secrets file next, even if it has the old keys: otherwise the keys of this version go live.",
-        );
-      }
-      const where = step ? `see the step "${step}" above` : "nothing was changed";
-      console.error(`${worker}: ${await traffic.describe()}; ${where}.`);
-      return false;
+  try {
+    begin("Current version");
+    const before = await readTraffic(name, run);
+    const exists = before !== undefined || (await hasDatabase(environment, run));
+    if (exists && place.length > 0) {
+      throw new Error(`${database} already exists, and cannot be moved: leave out ${place.join(" ")}.`);
     }
+    const { version, base } = before ? await deployNext(before) : await deployFirst(exists);
+    console.log(`\n${worker}: version ${version} serves all requests, at ${base}.`);
+    return true;
+  } catch (failure) {
+    console.error(`\n${printable((failure as Error).message)}\n\n${name} is not up to date.`);
+    const unknown = () => `unknown (npx wrangler deployments status --env ${name})`;
+    const traffic = await readTraffic(name, run).then((traffic = {}) => specs(traffic).join(", ") || "none", unknown);
+    console.error(`Traffic: ${traffic}. See the last step above.`);
+    return false;
   }
 
   /** No earlier version could keep serving, so this one serves at once. */
@@ -63,14 +50,15 @@ npm run deploy:${name} -- --secrets-file <file with API_KEY=<key>> [--location <
     console.log(`${database} ${exists ? "already exists" : "is created"}.`);
     await migrate();
     begin("Worker");
-    const output = await upload("deploy");
-    const target = { version: versionIn(output), base: baseIn(output) };
+    const { version, output } = await upload("deploy");
+    const target = { version, base: baseIn(output) };
     begin(`Smoke test at ${target.base}`);
     await smoke(target, keys.newest, limits(), name);
     return target;
   }
 
   async function deployNext(before: Traffic) {
+    console.log(specs(before).join(", "));
     const [current, ...others] = Object.keys(before).filter((version) => before[version]);
     if (!current || others.length > 0) {
       throw new Error(`Somebody has split the traffic between versions by hand. Give all of it to one version first:
@@ -83,9 +71,9 @@ npx wrangler versions deploy <version>@100% --env ${name}`);
     if (!revokesAllKeys) await expectKnownKey(base);
     await migrate();
     begin("New version");
-    const target = { version: versionIn(await upload("versions", "upload")), base };
-    await testAndPromote(target, before, current);
-    return target;
+    const { version } = await upload("versions", "upload");
+    await testAndPromote({ version, base }, before, current);
+    return { version, base };
   }
 
   /** Throws if the service rejects every key, because the new version would then reject every caller. */
@@ -106,42 +94,40 @@ If every caller must be rejected, because a key was stolen, add --revoke-all-key
     const { version, base } = target;
     const tested = { [current]: 100, [version]: 0 };
     const promoted = { [version]: 100 };
-    begin(`Smoke test of version ${version}, which does not serve callers yet, at ${base}`);
-    await expectTraffic(before);
-    undo = ` To give all traffic back to version ${current}, run:
-npx wrangler versions deploy ${current}@100% --env ${name}`;
     try {
-      await traffic.set(tested);
+      begin(`Smoke test of version ${version}, which does not serve callers yet, at ${base}`);
+      console.log(`If this command cannot give all traffic back to the current version, run:
+npx wrangler versions deploy ${current}@100% --env ${name}\n`);
+      await changeTraffic(before, tested);
       await smoke({ ...target, override: worker }, keys.newest, limits(), name);
       begin(`All traffic to version ${version}`);
-      await expectTraffic(tested);
-      signal.throwIfAborted();
-      await traffic.set(promoted);
+      await changeTraffic(tested, promoted);
       await waitUntilReady(target, limits());
     } catch (failure) {
-      try {
-        if (await hasTraffic(tested, promoted)) await traffic.set(before);
-      } catch (problem) {
-        console.error(printable((problem as Error).message + undo));
-      }
+      await giveBack().catch((problem: Error) => console.error(printable(problem.message)));
+      // Without a secrets file, Wrangler takes the keys of the version that was uploaded last.
+      if (secretsFile) console.error("Deploy with a secrets file next: otherwise the keys of this version go live.");
       throw failure;
+    }
+
+    async function giveBack(): Promise<void> {
+      const now = await readTraffic(name, run);
+      const isOurs = isDeepStrictEqual(now, tested) || isDeepStrictEqual(now, promoted);
+      if (isOurs) await setTraffic(before, name, run);
     }
   }
 
-  /** Whether the traffic is one of these. */
-  async function hasTraffic(...known: Traffic[]): Promise<boolean> {
-    const current = await traffic.read();
-    return known.some((one) => isDeepStrictEqual(one, current));
-  }
-
-  async function expectTraffic(known: Traffic): Promise<void> {
-    if (!(await hasTraffic(known))) throw new Error("Somebody else has deployed meanwhile. Deploy again.");
+  /** Throws if the traffic is not as expected, or the operator has interrupted. */
+  async function changeTraffic(expected: Traffic, next: Traffic): Promise<void> {
+    const isExpected = isDeepStrictEqual(await readTraffic(name, run), expected);
+    if (!isExpected) throw new Error("Somebody else has deployed meanwhile. Deploy again.");
+    signal.throwIfAborted();
+    await setTraffic(next, name, run);
   }
 
   /** Announces the next step, unless the operator has interrupted. */
-  function begin(next: string): void {
+  function begin(step: string): void {
     signal.throwIfAborted();
-    step = next;
     console.log(`\n== ${name}: ${step}\n`);
   }
 
@@ -150,28 +136,25 @@ npx wrangler versions deploy ${current}@100% --env ${name}`;
     console.log(await run(["d1", "migrations", "apply", "DB", "--env", name, "--remote"]));
   }
 
-  /** Uploads a version, with the keys and the commit if there are any. Returns what Wrangler printed. */
-  async function upload(...command: string[]): Promise<string> {
-    const git = (...args: string[]) => spawnSync("git", args, { encoding: "utf8" }).stdout?.trim();
+  /** Uploads a version, with the keys and the commit if there are any. Returns its id, and what Wrangler printed. */
+  async function upload(...command: string[]) {
+    const git = (...args: string[]) => spawnSync("git", args, { encoding: "utf8" }).stdout?.trim() ?? "";
     const commit = git("rev-parse", "--short", "HEAD");
     // Untracked files count, because an untracked migration is applied too.
     const tag = commit && commit + (git("status", "--porcelain", "--untracked-files") ? "-dirty" : "");
-    const message = [secretsFile && NEW_KEYS, git("log", "-1", "--format=%s")].filter(Boolean).join(" ").slice(0, 100);
+    // The mark warns of a rollback to earlier versions, which would bring back the old keys.
+    const mark = secretsFile ? "[new keys] " : "";
+    const message = (mark + git("log", "-1", "--format=%s")).trim().slice(0, 100);
     const given = Object.entries({ "secrets-file": secretsFile, tag, message }).filter(([, value]) => value);
     const flags = given.map(([flag, value]) => `--${flag}=${value}`);
     // An API_KEY in the environment would win over the one in the file, so both are the same. SKIP_DEPLOY_CHECK tells the
     // build step (scripts/build/plain-deploy.ts) that this is not a plain `wrangler deploy`.
     const API_KEY = secretsFile ? keys.all.join(",") : undefined;
     const output = await run([...command, "--env", name, ...flags], { API_KEY, SKIP_DEPLOY_CHECK: "true" });
-    isUploaded = true;
-    return output;
-  }
-
-  function versionIn(output: string): string {
     const [, version] = /^(?:Current|Worker) Version ID: (\S+)$/m.exec(output) ?? [];
     if (!version) throw new Error("Wrangler did not print a version.");
     console.log(`Uploaded version ${version}.`);
-    return version;
+    return { version, output };
   }
 
   function baseIn(output: string): string {
@@ -179,14 +162,6 @@ npx wrangler versions deploy ${current}@100% --env ${name}`;
     if (!base) throw new Error("Wrangler did not print an address: set SMOKE_URL to the base URL.");
     return base;
   }
-
-  /** What a deployment that is cut off now leaves behind, in words. */
-  function describeUnfinished(): string {
-    if (!step) return "Nothing was changed.";
-    return `The step "${step}" may be unfinished: see npx wrangler deployments status --env ${name}.${undo}`;
-  }
-
-  return { deploy, describeUnfinished };
 }
 
 /** The base URL at the address that Wrangler printed. A workers.dev address works at once, a new domain some minutes later. */
@@ -197,17 +172,16 @@ export function printedBase(output: string): string | undefined {
 
 if (import.meta.main) {
   const interruption = new AbortController();
-  const { deploy, describeUnfinished } = prepareDeployment(readArguments(USAGE, parseArguments), interruption.signal);
+  const asked = readArguments(USAGE, parseArguments);
   onInterruption((signal, status) => {
     if (interruption.signal.aborted) {
-      console.error(`\n${signal}: ended at once. ${describeUnfinished()}`);
+      console.error(`\n${signal}: ended at once. The last step above may be unfinished.
+To see which version serves: npx wrangler deployments status --env ${asked.environment.name}`);
       process.exit(status);
     }
-    console.error(
-      `\n${signal}: stopping as soon as the current Wrangler command has finished. Press Ctrl-C again to end at once.`,
-    );
+    console.error(`\n${signal}: stopping after the current Wrangler command. Press Ctrl-C again to end at once.`);
     process.exitCode = status;
     interruption.abort(new Error(`Interrupted by ${signal}.`));
   });
-  if (!(await deploy())) process.exitCode ??= 1;
+  if (!(await deploy(asked, interruption.signal))) process.exitCode ??= 1;
 }

@@ -4,14 +4,8 @@ import { readFileSync, statSync } from "node:fs";
 import { parseEnv } from "node:util";
 import { readKeys } from "../../src/http/authentication.ts";
 
-/** One or more keys. The newest is the last one. */
-export interface Keys {
-  all: string[];
-  newest: string;
-}
-
-/** The keys of a secret, which is a comma-separated list. Throws with a message for the operator. */
-export function parseKeys(source: string, secret = ""): Keys {
+/** The keys of a secret, which is a comma-separated list. The newest is the last one. Throws with a message for the operator. */
+export function parseKeys(source: string, secret = "") {
   if (!secret) throw new Error(`${source} is missing or empty.`);
   const { keys: all, invalid } = readKeys(secret);
   const newest = all.at(-1);
@@ -20,20 +14,9 @@ export function parseKeys(source: string, secret = ""): Keys {
   throw new Error(`${source} has entries that are not valid keys: ${invalid.join(", ")} (${rule}).`);
 }
 
-/** The keys of API_KEY in a file, which is JSON or has the format of .env. Throws with a message for the operator. */
-export function readKeysFile(file: string): Keys {
+/** The keys in the line API_KEY=… of a file. Throws with a message for the operator. */
+export function readKeysFile(file: string) {
   // Wrangler reads it again, which a pipe does not allow.
-  if (!statSync(file, { throwIfNoEntry: false })?.isFile()) throw new Error(`${file} is not a file.`);
-  return parseKeys(`API_KEY in ${file}`, readSecret(file));
-}
-
-function readSecret(file: string): string {
-  const text = readFileSync(file, "utf8").replace(/^\ufeff/, "");
-  try {
-    const { API_KEY } = text.trimStart().startsWith("{") ? JSON.parse(text) : parseEnv(text);
-    if (typeof API_KEY === "string") return API_KEY;
-  } catch {
-    // Not the parser's message, which quotes the file.
-  }
-  throw new Error(`${file} must contain {"API_KEY": "<key>"}, or lines such as API_KEY=<key>.`);
+  if (!statSync(file).isFile()) throw new Error(`${file} is not a file.`);
+  return parseKeys(`The line API_KEY=<key> in ${file}`, parseEnv(readFileSync(file, "utf8"))["API_KEY"]);
 }

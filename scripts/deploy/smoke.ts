@@ -11,36 +11,30 @@ import { printable, readArguments } from "../command.ts";
 import { SMOKE_TEST } from "../environment.ts";
 import { parseBase } from "./arguments.ts";
 import { parseKeys } from "./keys.ts";
-import { type Answer, INTERVAL, type Limits, poll, type Target, waitUntilReady } from "./poll.ts";
+import { type Answer, INTERVAL, type Limits, poll, type Target } from "./poll.ts";
 
 // The key belongs to this animal: with a different one, the service would reject the key.
 const NEW_PET = printJson(SMOKE_TEST.pet);
 
-/**
- * `environment`: where the service runs, for the remedy in a message. Throws NoAnswer, and an Error that names the request
- * whose answer is wrong.
- */
+/** `environment`: where the service runs, for the remedy in a message. Throws an Error that names the request that failed. */
 export async function smoke(target: Target, key: string, limits: Limits, environment = "<environment>"): Promise<void> {
-  let bookmark: Record<string, string> = {};
-
-  /** Sends a request with the key and the newest bookmark, so that a replica has what was stored. */
+  // The key and, later, the newest bookmark, so that a replica has what was stored.
+  const headers: Record<string, string> = { Authorization: `Bearer ${key}` };
   async function call(path: string, request: RequestInit = {}): Promise<Answer> {
-    const headers = { Authorization: `Bearer ${key}`, ...bookmark, ...request.headers };
-    const answer = await poll(target, path, { ...request, headers }, limits);
+    const answer = await poll(target, path, { ...request, headers: { ...headers, ...request.headers } }, limits);
     if (answer.status === 401) {
       // A new version has the keys that were uploaded last, unless it brings its own.
       const cause = "If callers use it, a deployment with a secrets file did not finish: deploy with a secrets file.";
       throw new Error(`${answer.request}: the service does not have this key (401). ${target.override ? cause : ""}`);
     }
     const newest = answer.headers.get(BOOKMARK_HEADER);
-    if (newest) bookmark = { [BOOKMARK_HEADER]: newest };
+    if (newest) headers[BOOKMARK_HEADER] = newest;
     return answer;
   }
-  const create = (body: string, headers: Record<string, string> = {}) =>
-    call("/pets", { method: "POST", headers: { "Content-Type": "application/json", ...headers }, body });
+  const create = (body: string, others: Record<string, string> = {}) =>
+    call("/pets", { method: "POST", headers: { "Content-Type": "application/json", ...others }, body });
 
-  if (target.version) await waitUntilReady(target, limits);
-  expectError(await poll(target, "/pets", {}, limits), 401, "unauthorized", CHALLENGE);
+  await waitUntilReady(target, limits);
   const wrong = { headers: { Authorization: "Bearer wrong" } };
   expectError(await poll(target, "/pets", wrong, limits), 401, "unauthorized", INVALID_TOKEN);
   console.log("ok: rejects a request without a key, and a wrong key");
@@ -80,6 +74,13 @@ npx wrangler d1 execute DB --env ${environment} --remote --command "DELETE FROM 
   expectError(await create("Rex", { "Content-Type": "text/plain" }), 415, "unsupported_media_type");
   expectError(await call("/nothing"), 404, "not_found");
   console.log("ok: rejects requests that are not valid");
+}
+
+/** Waits until a request without a key is rejected as only this service does. Throws if it is not in time. */
+export async function waitUntilReady(target: Target, limits: Limits): Promise<void> {
+  // Each new connection may reach a different machine, with a different version.
+  const request = { headers: { Connection: "close" } };
+  expectError(await poll(target, "/pets", request, limits, target.version ? 5 : 1), 401, "unauthorized", CHALLENGE);
 }
 
 /** Throws unless the answer has the status, the text in its body, and the header. */

@@ -79,7 +79,9 @@ export async function startAccount(): Promise<Account> {
           return "Worker Version ID: new";
         case "versions deploy":
           account.traffic = Object.fromEntries(
-            args.filter((arg) => arg.includes("@")).map((arg) => [arg.split("@")[0], Number(arg.split("@")[1])]),
+            args
+              .map((arg) => arg.split("@"))
+              .flatMap(([id, share]) => (share ? [[id, Number.parseInt(share, 10)]] : [])),
           );
       }
       return "";

@@ -142,7 +142,8 @@ it.skipIf(process.platform === "win32")("a second Ctrl-C ends a deployment whose
   api.close();
   expect(status).toBe(130);
   expect(errors).toBe(`
-SIGINT: stopping as soon as the current Wrangler command has finished. Press Ctrl-C again to end at once.
+SIGINT: stopping after the current Wrangler command. Press Ctrl-C again to end at once.
 
-SIGINT: ended at once. Nothing was changed.\n`);
+SIGINT: ended at once. The last step above may be unfinished.
+To see which version serves: npx wrangler deployments status --env staging\n`);
 });

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { parseArguments } from "../../scripts/deploy/arguments.ts";
-import { prepareDeployment } from "../../scripts/deploy/deploy.ts";
+import { deploy as runDeployment } from "../../scripts/deploy/deploy.ts";
 import { WranglerFailed } from "../../scripts/wrangler.ts";
 import { type Account, startAccount } from "./account.ts";
 
@@ -40,13 +40,11 @@ async function deploy({
   wait = "5",
 } = {}) {
   const asked = parseArguments(["staging", "--wait", wait, ...flags], { API_KEY, SMOKE_URL: account.base });
-  const prepared = prepareDeployment(asked, signal, account.run, 1);
-  const succeeded = await prepared.deploy();
-  return { succeeded, last: output.trim().split("\n").at(-1), unfinished: prepared.describeUnfinished() };
+  const succeeded = await runDeployment(asked, signal, account.run, 1);
+  return { succeeded, last: output.trim().split("\n").at(-1) };
 }
 
-const migrations = "d1 migrations apply DB";
-const theirs = { theirs: 100 };
+const trafficSet = () => account.commands.filter((command) => command.startsWith("versions deploy"));
 
 describe("the traffic", () => {
   it("moves to the new version after the test at 0%", async () => {
@@ -55,10 +53,10 @@ describe("the traffic", () => {
     expect(succeeded).toBe(true);
     expect(account.commands.filter((command) => command !== "deployments status")).toEqual([
       "triggers deploy",
-      migrations,
+      "d1 migrations apply DB",
       "versions upload",
-      "versions deploy current@100 new@0",
-      "versions deploy new@100",
+      "versions deploy current@100% new@0%",
+      "versions deploy new@100%",
     ]);
   });
 
@@ -69,13 +67,8 @@ describe("the traffic", () => {
     expect(succeeded).toBe(false);
     expect(output).toContain("GET /pets/1: expected 200 ");
     expect(output).toContain("got 500: \\u{1b}[2J\n\nstaging is not up to date.\n");
-    expect(last).toMatch(
-      /^animal-store-staging: version current serves 100% of the requests; see the step "Smoke test .*" above\.$/,
-    );
-    expect(account.commands.filter((command) => command.includes("@"))).toEqual([
-      "versions deploy current@100 new@0",
-      "versions deploy current@100",
-    ]);
+    expect(last).toBe("Traffic: current@100%. See the last step above.");
+    expect(trafficSet()).toEqual(["versions deploy current@100% new@0%", "versions deploy current@100%"]);
   });
 
   it("goes back if the operator interrupts the test", async () => {
@@ -84,65 +77,62 @@ describe("the traffic", () => {
       if (version === "new") interruption.abort(new Error("Interrupted by SIGINT."));
       return undefined;
     };
-    const { succeeded, unfinished } = await deploy({ signal: interruption.signal });
-    expect(succeeded).toBe(false);
+    expect(await deploy({ signal: interruption.signal })).toMatchObject({ succeeded: false });
     expect(output).toContain("Interrupted by SIGINT.\n\nstaging is not up to date.");
     expect(account.traffic).toEqual({ current: 100 });
-    expect(unfinished).toMatch(
-      /^The step "Smoke test of .*" may be unfinished: .*deployments status --env staging\. To give/,
-    );
   });
 
   it("goes back if the version does not answer at 100%", async () => {
     account.onRequest = (version) => (account.traffic?.[version] === 100 && version === "new" ? [503, ""] : undefined);
     expect(await deploy({ wait: "0" })).toMatchObject({ succeeded: false });
-    expect(account.commands).toContain("versions deploy new@100");
+    expect(trafficSet()).toContain("versions deploy new@100%");
     expect(account.traffic).toEqual({ current: 100 });
   });
 
   it.each([
-    ["before the test", migrations, []],
-    ["during the test", "versions deploy current@100 new@0", ["new@0"]],
-    ["after the test", "GET /nothing", ["new@0"]],
-    ["after it has moved", "versions deploy new@100", ["new@0", "new@100"]],
-  ])("stays as it is if somebody else deploys %s", async (_, moment, sets) => {
+    ["before the test", (moment: string) => moment === "versions upload", 0],
+    ["during the test", (moment: string) => moment === "GET /nothing", 1],
+    ["after it has moved", () => account.traffic?.["new"] === 100, 2],
+  ])("stays as it is if somebody else deploys %s", async (_, isMoment, changes) => {
+    const theirs = { theirs: 100 };
     account.versions.set("theirs", ["key"]);
+    account.onCommand = (command) => {
+      if (isMoment(command)) account.traffic = theirs;
+    };
     account.onRequest = (version, request) => {
-      if (version === "new" && request === moment) account.traffic = theirs;
+      if (version === "new" && isMoment(request)) account.traffic = theirs;
       return undefined;
     };
-    const { run } = account;
-    account.run = async (args, env) => {
-      const printed = await run(args, env);
-      if (account.commands.at(-1) === moment) account.traffic = theirs;
-      return printed;
-    };
-    const { succeeded, last } = await deploy({ wait: "0" });
-    expect(succeeded).toBe(false);
+    expect(await deploy({ wait: "0" })).toEqual({
+      succeeded: false,
+      last: "Traffic: theirs@100%. See the last step above.",
+    });
     expect(account.traffic).toEqual(theirs);
-    expect(last).toContain("version theirs serves 100% of the requests");
-    const set = account.commands.filter((command) => command.includes("@"));
-    expect(set.map((command) => command.split(" ").at(-1))).toEqual(sets);
+    expect(trafficSet().length).toBe(changes);
   });
 
-  it("is left alone if it is split, and is described if it cannot be given back", async () => {
+  it("is left alone if it is split", async () => {
     account.traffic = { current: 90, other: 10 };
     expect(await deploy()).toEqual({
       succeeded: false,
-      last: "animal-store-staging: version current serves 90%, version other serves 10% of the requests; nothing was changed.",
-      unfinished: "Nothing was changed.",
+      last: "Traffic: current@90%, other@10%. See the last step above.",
     });
     expect(output).toContain("Somebody has split the traffic between versions by hand.");
+    expect(account.commands.every((command) => command === "deployments status")).toBe(true);
+  });
 
-    account.traffic = { current: 100 };
+  it("can be given back by hand if Wrangler fails", async () => {
     account.onRequest = (version) => (version === "new" ? [500, ""] : undefined);
     account.onCommand = (command) => {
-      if (command === "versions deploy current@100") throw new WranglerFailed(command, "fetch failed");
+      if ("new" in (account.traffic ?? {})) throw new WranglerFailed(command, "fetch failed");
     };
-    await deploy();
-    expect(output).toContain(`fetch failed
-wrangler versions deploy current@100 failed. To give all traffic back to version current, run:
+    expect(await deploy()).toMatchObject({
+      last: "Traffic: unknown (npx wrangler deployments status --env staging). See the last step above.",
+    });
+    expect(output).toContain(`If this command cannot give all traffic back to the current version, run:
 npx wrangler versions deploy current@100% --env staging\n`);
+    expect(output).toContain("fetch failed\nwrangler deployments status failed.\n");
+    expect(output).toContain("GET /pets: expected 401");
   });
 });
 
@@ -154,7 +144,7 @@ describe("the keys", () => {
     expect(output).toMatch(UNKNOWN);
     expect(await deploy({ API_KEY: "wrong" })).toMatchObject({ succeeded: false });
     expect(output).toContain("does not have any key in API_KEY");
-    expect(account.commands).not.toContain(migrations);
+    expect(account.commands).not.toContain("d1 migrations apply DB");
     expect(await deploy({ flags: secrets("key,new") })).toMatchObject({ succeeded: true });
     expect(await deploy({ flags: secrets("stolen-no-more") })).toMatchObject({ succeeded: false });
     expect(await deploy({ flags: [...secrets("stolen-no-more"), "--revoke-all-keys"] })).toMatchObject({
@@ -167,9 +157,8 @@ describe("the keys", () => {
     expect(await deploy({ flags: secrets("new") })).toMatchObject({ succeeded: true });
     account.traffic = { current: 100 };
     account.onRequest = (version) => (version === "current" ? [503, ""] : undefined);
-    const { succeeded, last } = await deploy({ flags: secrets("new"), wait: "0" });
-    expect(succeeded).toBe(false);
-    expect(last).toContain('; see the step "Keys" above.');
+    expect(await deploy({ flags: secrets("new"), wait: "0" })).toMatchObject({ succeeded: false });
+    expect(output.split("== ").at(-1)).toMatch(/^staging: Keys\n+.* answers 503: /);
   });
 
   it("are those of an unfinished deployment if there is no secrets file, and the message says so", async () => {
@@ -187,11 +176,14 @@ describe("the keys", () => {
     };
     expect(await deploy({ flags: secrets("key,new") })).toMatchObject({ succeeded: false });
     expect(output).not.toContain("Deploy with a secrets file next");
+    const interruption = new AbortController();
     account.onCommand = (command) => {
-      if (command.includes("@")) throw new WranglerFailed(command, "fetch failed");
+      if (command === "versions upload") interruption.abort(new Error("Interrupted by SIGINT."));
     };
-    expect(await deploy({ flags: secrets("key,new") })).toMatchObject({ succeeded: false });
-    expect(output).toContain("Deploy with a secrets file next, even if it has the old keys");
+    expect(await deploy({ flags: secrets("key,new"), signal: interruption.signal })).toMatchObject({
+      succeeded: false,
+    });
+    expect(output).toContain("Deploy with a secrets file next: otherwise the keys of this version go live.");
   });
 });
 
@@ -202,16 +194,12 @@ describe("the first deployment", () => {
   });
 
   it("needs a secrets file, and a database that does not exist yet for a location", async () => {
-    expect(await deploy()).toMatchObject({
-      last: "animal-store-staging: the Worker does not exist; nothing was changed.",
-    });
+    expect(await deploy()).toMatchObject({ last: "Traffic: none. See the last step above." });
     expect(output).toContain("The Worker animal-store-staging does not exist yet. Run the first deployment yourself:");
     expect(await deploy({ flags: [...secrets("one"), "--location=weur"] })).toMatchObject({ succeeded: true });
     expect(account.commands).toContain("d1 create animal-store-staging");
     expect(await deploy({ API_KEY: "one", flags: ["--jurisdiction=eu"] })).toMatchObject({ succeeded: false });
-    expect(output).toContain(
-      "animal-store-staging already exists, and its location cannot be changed: leave out --location",
-    );
+    expect(output).toContain("animal-store-staging already exists, and cannot be moved: leave out --jurisdiction=eu.");
   });
 });
 
