@@ -98,12 +98,11 @@ describe("with an account", () => {
     const body = JSON.stringify({ name: "animal-store-staging" });
     await fetch(`${api}/d1/database`, { method: "POST", headers: { "Content-Type": "application/json" }, body });
     for (const file of readdirSync("migrations").sort()) {
-      await cloudflare.query("animal-store-staging", readFileSync(join("migrations", file), "utf8"));
+      await cloudflare.query(readFileSync(join("migrations", file), "utf8"));
     }
     const print = vi.spyOn(console, "log").mockImplementation(() => {});
     const store = await connect("staging", (args) => wrangler(args, cloudflare.env), 1);
-    // The first import breaks before it starts, the second after it stored everything.
-    cloudflare.flakyImports = 1;
+    cloudflare.importFaults.push("before", "after");
     expect(await restore(store, SAMPLE)).toBe(`Restored staging from ${SAMPLE}: 301 lines, read back and identical.`);
     expect(print.mock.calls.flat()).toEqual([
       `Callers get 503 while staging is restored. To return to the state before this run:

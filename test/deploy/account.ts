@@ -4,32 +4,16 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import { CHALLENGE, INVALID_TOKEN } from "../../src/http/authentication.ts";
-import { WranglerFailed, type wrangler } from "../../scripts/wrangler.ts";
+import { WranglerFailed } from "../../scripts/wrangler.ts";
 import type { Traffic } from "../../scripts/deploy/traffic.ts";
 import { DEPRECATION_HEADERS } from "../../src/pets/deprecation.ts";
 
 type Answer = [status: number, body: string, headers?: Record<string, string>];
 
-export interface Account extends AsyncDisposable {
-  base: string;
-  run: typeof wrangler;
-  /** The Wrangler commands that were run, without their flags. */
-  commands: string[];
-  /** Called before each command. What it throws, the command throws. */
-  onCommand: (command: string) => void;
-  databases: { name: string }[];
-  /** Undefined if the Worker does not exist. */
-  traffic: Traffic | undefined;
-  /** The keys of each version. */
-  versions: Map<string, string[]>;
-  /** Called for each request. Replaces the answer of the version. */
-  onRequest: (version: string, request: string) => Answer | undefined;
-  /** Whether the version override header is honored. */
-  overrides: boolean;
-}
+export type Account = Awaited<ReturnType<typeof startAccount>>;
 
 /** Its version "current" has the key `key`. */
-export async function startAccount(): Promise<Account> {
+export async function startAccount() {
   const server = createServer((request, response) => {
     const [status, body, headers] = serve(request);
     response.writeHead(status, headers).end(body);
@@ -49,16 +33,22 @@ export async function startAccount(): Promise<Account> {
     return [status, body, { "Worker-Version": version, ...others }];
   }
 
-  const account: Account = {
+  const account = {
     base: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/v1`,
-    commands: [],
-    onCommand: () => {},
     databases: [{ name: "animal-store-staging" }],
-    traffic: { current: 100 },
+    /** Undefined if the Worker does not exist. */
+    traffic: { current: 100 } as Traffic | undefined,
+    /** The keys of each version. */
     versions: new Map([["current", ["key"]]]),
-    onRequest: () => undefined,
+    /** Whether the version override header is honored. */
     overrides: true,
-    async run(args, env = {}) {
+    /** The Wrangler commands that were run, without their flags. */
+    commands: [] as string[],
+    /** Called before each command. What it throws, the command throws. */
+    onCommand: (_command: string): void => {},
+    /** Called for each request. Replaces the answer of the version. */
+    onRequest: (_version: string, _request: string): Answer | undefined => undefined,
+    async run(args: string[], env: NodeJS.Dict<string> = {}) {
       const command = args.filter((arg) => !/^(-|staging$)/.test(arg)).join(" ");
       account.commands.push(command);
       account.onCommand(command);
