@@ -31,45 +31,25 @@ it("passes against the service, and never adds more than one animal", async () =
   expect(text.split('"name":"Smoke test"').length).toBe(2);
 });
 
-it.each([
-  ["a wrong key", "/v1", "wrong", "POST /pets: the service does not have this key (401)."],
-  ["no service", "/v2", "local-key", 'GET /pets: expected 401 "code":"unauthorized" with WWW-Authenticate: '],
-])("fails with %s, and says why", async (_, path, key, message) => {
-  const target = { base: inject("origin") + path };
-  await expect(smoke(target, key, { until: Date.now() + 10_000, interval: 100 })).rejects.toThrow(message);
-});
-
 it("prints its usage, and never a key", async () => {
   const command = [process.execPath, "scripts/deploy/smoke.ts"];
-  const usage = "usage: API_KEY=<key> npm run smoke -- <base URL";
-  const [failed, ...misused] = await Promise.all([
-    run([...command, base.replace("/v1", "/elsewhere/v1")], "s3cret"),
-    run(command, "s3cret"),
-    run([...command, "nowhere"], "s3cret"),
-    run([...command, base], ""),
-    // fetch would quote each of these in an error.
-    run([...command, base], "s3cret\ns3cret"),
-    run([...command, base], "s3cret,s3cret-\u{1f511}"),
-  ]);
+  // fetch would quote the second key in an error.
+  const misused = await Promise.all([run(command, "s3cret"), run([...command, base], "s3cret,s3cret-\u{1f511}")]);
   for (const { status, output } of misused) {
-    expect(output).toContain(usage);
+    expect(output).toContain("usage: API_KEY=<key> npm run smoke -- <base URL");
     expect(output).not.toContain("s3cret");
     expect(status).toBe(2);
   }
-  expect(misused.at(-1)?.output).toContain("API_KEY has entries that are not valid keys: 2 (");
-  expect(failed.output).toContain("The smoke test failed: GET /pets: ");
-  expect(failed.output).not.toContain("s3cret");
-  expect(failed.status).toBe(1);
 });
 
-it("prints nothing that controls a terminal, whatever answers", async () => {
+it("fails if anything else answers, and prints nothing that controls a terminal", async () => {
   const server = createServer((_, response) => response.writeHead(200).end("\u001b[2J\u009b1m")).listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();
   const hostile = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/v1`;
-  const { status, output } = await run([process.execPath, "scripts/deploy/smoke.ts", hostile], "key");
+  const { status, output } = await run([process.execPath, "scripts/deploy/smoke.ts", hostile], "s3cret");
   server.close();
   server.closeAllConnections();
-  expect(output).toContain(", got 200: \\u{1b}[2J\\u{9b}1m\n");
+  expect(output).toMatch(/^The smoke test failed: GET \/pets: expected 401 .*, got 200: \\u\{1b\}\[2J\\u\{9b\}1m\n$/);
   expect(status).toBe(1);
 });
