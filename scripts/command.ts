@@ -23,5 +23,5 @@ export function onInterruption(react: (signal: string, status: number) => void):
 /** The text without characters that control a terminal: a file or a response can contain anything. */
 export function printable(text: string): string {
   const code = (character: string) => `\\u{${character.codePointAt(0)?.toString(16)}}`;
-  return text.replace(/[^\P{C}\n]|[\u2028\u2029]/gu, code);
+  return text.replace(/[^\P{C}\n\t]|[\u2028\u2029]/gu, code);
 }

@@ -4,6 +4,7 @@
 
 import { spawnSync } from "node:child_process";
 import { isDeepStrictEqual } from "node:util";
+import { VERSION_HEADER } from "../../src/http/responses.ts";
 import { onInterruption, printable, readArguments } from "../command.ts";
 import { hasDatabase } from "../environment.ts";
 import { wrangler } from "../wrangler.ts";
@@ -11,6 +12,8 @@ import { type Arguments, parseArguments, USAGE } from "./arguments.ts";
 import { INTERVAL, poll } from "./poll.ts";
 import { smoke, waitUntilReady } from "./smoke.ts";
 import { readTraffic, setTraffic, specs, type Traffic } from "./traffic.ts";
+
+const TAKEN = "Somebody else has deployed meanwhile. Deploy again.";
 
 /**
  * Whether the new version serves. Prints what happens, and why it failed. `signal`: once aborted, the deployment stops at the
@@ -32,7 +35,9 @@ export async function deploy(asked: Arguments, signal: AbortSignal, run = wrangl
     console.log(`\n${worker}: version ${version} serves all requests, at ${base}.`);
     return true;
   } catch (failure) {
-    console.error(`\n${printable((failure as Error).message)}\n\n${name} is not up to date.`);
+    // A signal also ends a Wrangler command that is just starting.
+    const { message } = signal.aborted ? (signal.reason as Error) : (failure as Error);
+    console.error(`\n${printable(message)}\n\n${name} is not up to date.`);
     const unknown = () => `unknown (npx wrangler deployments status --env ${name})`;
     const traffic = await readTraffic(name, run).then((traffic = {}) => specs(traffic).join(", ") || "none", unknown);
     console.error(`Traffic: ${traffic}. See the last step above.`);
@@ -82,11 +87,17 @@ npx wrangler versions deploy <version>@100% --env ${name}`);
     for (const key of keys.all) {
       // The key is checked before the path, and this path needs no database.
       const request = { headers: { Authorization: `Bearer ${key}` } };
-      const { status } = await poll({ base }, "/nothing", request, limits());
-      if (status !== 401) return console.log("ok: the current version has one of the keys");
+      const { status, headers } = await poll({ base }, "/nothing", request, limits());
+      if (!headers.get(VERSION_HEADER)) {
+        throw new Error(`${base} is answered by something other than this service (${status}). Deploy again.`);
+      }
+      if (status !== 401) return console.log("ok: the current version does not reject all keys");
     }
-    throw new Error(`The current version does not have any key in ${secretsFile ?? "API_KEY"}: callers use different keys. Include one of theirs.
-If every caller must be rejected, because a key was stolen, add --revoke-all-keys.`);
+    const remedy = `callers use different keys. Include one of theirs.
+If every caller must be rejected, because a key was stolen, add --revoke-all-keys.`;
+    throw new Error(
+      `The current version does not have any key in ${secretsFile ? `${secretsFile}: ${remedy}` : "API_KEY: set it to a key that callers use."}`,
+    );
   }
 
   /** Gives all traffic to the version if it passes the test at 0%. Otherwise gives it back, and throws. */
@@ -104,23 +115,30 @@ npx wrangler versions deploy ${current}@100% --env ${name}\n`);
       await changeTraffic(tested, promoted);
       await waitUntilReady(target, limits());
     } catch (failure) {
-      await giveBack().catch((problem: Error) => console.error(printable(problem.message)));
       // Without a secrets file, Wrangler takes the keys of the version that was uploaded last.
       if (secretsFile) console.error("Deploy with a secrets file next: otherwise the keys of this version go live.");
-      throw failure;
+      if (await giveBack()) throw failure;
+      throw new Error(TAKEN, { cause: failure });
     }
 
-    async function giveBack(): Promise<void> {
-      const now = await readTraffic(name, run);
-      const isOurs = isDeepStrictEqual(now, tested) || isDeepStrictEqual(now, promoted);
-      if (isOurs) await setTraffic(before, name, run);
+    /** Whether nobody else has changed the traffic, as far as Wrangler can tell. */
+    async function giveBack(): Promise<boolean> {
+      try {
+        const now = await readTraffic(name, run);
+        const isOurs = isDeepStrictEqual(now, tested) || isDeepStrictEqual(now, promoted);
+        if (isOurs) await setTraffic(before, name, run);
+        return isOurs || isDeepStrictEqual(now, before);
+      } catch (problem) {
+        console.error(printable((problem as Error).message));
+        return true;
+      }
     }
   }
 
   /** Throws if the traffic is not as expected, or the operator has interrupted. */
   async function changeTraffic(expected: Traffic, next: Traffic): Promise<void> {
     const isExpected = isDeepStrictEqual(await readTraffic(name, run), expected);
-    if (!isExpected) throw new Error("Somebody else has deployed meanwhile. Deploy again.");
+    if (!isExpected) throw new Error(TAKEN);
     signal.throwIfAborted();
     await setTraffic(next, name, run);
   }
@@ -176,7 +194,8 @@ if (import.meta.main) {
   onInterruption((signal, status) => {
     if (interruption.signal.aborted) {
       console.error(`\n${signal}: ended at once. The last step above may be unfinished.
-To see which version serves: npx wrangler deployments status --env ${asked.environment.name}`);
+To see which version serves: npx wrangler deployments status --env ${asked.environment.name}
+${asked.secretsFile ? "Deploy with a secrets file next: otherwise its keys may go live." : ""}`);
       process.exit(status);
     }
     console.error(`\n${signal}: stopping after the current Wrangler command. Press Ctrl-C again to end at once.`);

@@ -14,9 +14,12 @@ export function parseKeys(source: string, secret = "") {
   throw new Error(`${source} has entries that are not valid keys: ${invalid.join(", ")} (${rule}).`);
 }
 
-/** The keys in the line API_KEY=… of a file. Throws with a message for the operator. */
+/** The keys in a file with the line API_KEY=…, and no other. Throws with a message for the operator. */
 export function readKeysFile(file: string) {
   // Wrangler reads it again, which a pipe does not allow.
   if (!statSync(file).isFile()) throw new Error(`${file} is not a file.`);
-  return parseKeys(`The line API_KEY=<key> in ${file}`, parseEnv(readFileSync(file, "utf8"))["API_KEY"]);
+  const { API_KEY, ...others } = parseEnv(readFileSync(file, "utf8"));
+  // Wrangler would upload them too, as secrets of the Worker.
+  if (Object.keys(others).length > 0) throw new Error(`${file} must contain only the line API_KEY=<key>.`);
+  return parseKeys(`The line API_KEY=<key> in ${file}`, API_KEY);
 }

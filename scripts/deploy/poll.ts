@@ -58,18 +58,19 @@ async function send({ base, version, override }: Target, path: string, request: 
   const ended = signal ? AbortSignal.any([signal, timeout]) : timeout;
   const response = await fetch(url, { ...request, headers, redirect: "manual", signal: ended }).catch(unanswered);
   const text = await readText(response).catch(unanswered);
-  // For messages: shortened, and without the key that was sent.
+  // For messages: shortened, on one line, and without the key that was sent.
   const [, key] = headers.get("Authorization")?.split(" ") ?? [];
-  const excerpt = (key ? text.replaceAll(key, "<key>") : text).slice(0, 300);
+  const excerpt = (key ? text.replaceAll(key, "<key>") : text).replaceAll(/\s+/g, " ").slice(0, 300);
   const { status } = response;
   const by = response.headers.get(VERSION_HEADER);
   if (version && by !== version) {
-    const instead = by ? `version ${by}` : "something other than this service";
+    const instead = /^[\w-]{1,36}$/.test(by ?? "") ? `version ${by}` : "something other than this service";
     const cause = by && override ? " The version override was ignored." : "";
     throw new Error(`${url} is answered by ${instead} (${status}) instead of version ${version}.${cause}`);
   }
   if (status === 503) throw new Error(`${url} answers 503: ${excerpt}`);
-  return { request: `${request.method ?? "GET"} ${path}`, status, headers: response.headers, text, excerpt };
+  const sent = `${request.method ?? "GET"} ${path.slice(0, 100)}`;
+  return { request: sent, status, headers: response.headers, text, excerpt };
 
   function unanswered({ message, cause }: Error): never {
     throw new Error(`${url} does not answer: ${cause instanceof Error ? cause.message : message}.`);

@@ -45,8 +45,8 @@ export async function smoke(target: Target, key: string, limits: Limits, environ
 The service is not broken. Delete that animal, and run the test again:
 npx wrangler d1 execute DB --env ${environment} --remote --command "DELETE FROM pets WHERE idempotency_key = '${SMOKE_TEST.key}'"`);
   }
-  const [, id = "<id>"] = /^\{"id":(\d{1,19}),/.exec(created.text) ?? [];
-  const pet = NEW_PET.replace("{", `{"id":${id},`);
+  const [, id = ""] = /^\{"id":(\d{1,19}),/.exec(created.text) ?? [];
+  const pet = NEW_PET.replace("{", `{"id":${id || "<id>"},`);
   expect(created, 201, pet, ["Location", `/v1/pets/${id}`]);
   console.log(`ok: createPet stores an animal: ${pet}`);
 
@@ -58,7 +58,7 @@ npx wrangler d1 execute DB --env ${environment} --remote --command "DELETE FROM 
   expect(page, 200, "[{");
   const [, next] = /^<(.+)>; rel="next"$/.exec(page.headers.get("Link") ?? "") ?? [];
   if (next) {
-    const following = await call(`/pets${URL.parse(next)?.search}`);
+    const following = await call(`/pets${URL.parse(next)?.search ?? ""}`);
     expect(following, 200, "[{");
     if (following.text === page.text) throw new Error(`${following.request}: the same animals as on the page before.`);
   }

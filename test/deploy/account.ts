@@ -3,9 +3,9 @@
 
 import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
-import { CHALLENGE, INVALID_TOKEN } from "../../src/http/authentication.ts";
-import { WranglerFailed } from "../../scripts/wrangler.ts";
 import type { Traffic } from "../../scripts/deploy/traffic.ts";
+import { WranglerFailed } from "../../scripts/wrangler.ts";
+import { CHALLENGE, INVALID_TOKEN } from "../../src/http/authentication.ts";
 import { DEPRECATION_HEADERS } from "../../src/pets/deprecation.ts";
 
 type Answer = [status: number, body: string, headers?: Record<string, string>];

@@ -33,7 +33,7 @@ it("the arguments have defaults", () => {
 });
 
 it("all arguments are read", () => {
-  writeFileSync(file, 'OTHER=x\r\nAPI_KEY="one,two"\r\n');
+  writeFileSync(file, '# keys\r\nAPI_KEY="one,two"\r\n');
   const args = ["staging", "--secrets-file", file, "--revoke-all-keys", "--location", "weur", "--wait", "5"];
   expect(read(args, { SMOKE_URL: "https://api.example.com/v1/" })).toMatchObject({
     secretsFile: file,
@@ -70,13 +70,13 @@ it.each([
 });
 
 it.each([
-  ["without API_KEY", `OTHER=${secret}\n`, "is missing or empty."],
+  ["with a different secret", `API_KEY=${secret}\nOTHER=x\n`, "must contain only the line API_KEY=<key>."],
   ["of JSON", `{"API_KEY": "${secret}"}`, "is missing or empty."],
-  ["in UTF-16", Buffer.from(`\ufeffAPI_KEY=${secret}`, "utf16le"), "is missing or empty."],
+  ["in UTF-16", Buffer.from(`\ufeffAPI_KEY=${secret}`, "utf16le"), "must contain only the line API_KEY=<key>."],
   ["with an invalid entry", `API_KEY=${secret},a b\n`, "has entries that are not valid keys: 2 ("],
 ])("rejects a secrets file %s without quoting it", (_, content, problem) => {
   writeFileSync(file, content);
-  expect(() => read(["staging", "--secrets-file", file])).toThrow(`The line API_KEY=<key> in ${file} ${problem}`);
+  expect(() => read(["staging", "--secrets-file", file])).toThrow(`${file} ${problem}`);
   expect(() => read(["staging", "--secrets-file", file])).not.toThrow(secret);
 });
 

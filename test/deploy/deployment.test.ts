@@ -59,10 +59,10 @@ describe("the traffic", () => {
 
   it("goes back if the version fails the test, and what it answered cannot control the terminal", async () => {
     account.onRequest = (version, request) =>
-      version === "new" && request === "GET /pets/1" ? [500, "\u001b[2J"] : undefined;
+      version === "new" && request === "GET /pets/1" ? [500, "\u001b[2J\n::error::"] : undefined;
     expect(await deploy()).toBe(false);
     expect(output).toContain("GET /pets/1: expected 200 ");
-    expect(output).toContain("got 500: \\u{1b}[2J\n\nstaging is not up to date.\n");
+    expect(output).toContain("got 500: \\u{1b}[2J ::error::\n\nstaging is not up to date.\n");
     expect(lastLine()).toBe("Traffic: current@100%. See the last step above.");
     expect(changes()).toEqual(["versions deploy current@100% new@0%", "versions deploy current@100%"]);
   });
@@ -96,6 +96,7 @@ describe("the traffic", () => {
     account.onCommand = deployTheirs;
     account.onRequest = (_, request) => void deployTheirs(request);
     expect(await deploy()).toBe(false);
+    expect(output).toContain("Somebody else has deployed meanwhile. Deploy again.\n\nstaging is not up to date.");
     expect(lastLine()).toBe("Traffic: theirs@100%. See the last step above.");
     expect(changes().length).toBe(count);
   });
@@ -127,7 +128,7 @@ describe("the keys", () => {
     expect(await deploy(secrets("new,newer"))).toBe(false);
     expect(output).toMatch(/The current version does not have any key in .*secrets\.env: callers use different keys\./);
     expect(await deploy([], "wrong")).toBe(false);
-    expect(output).toContain("does not have any key in API_KEY");
+    expect(output).toContain("does not have any key in API_KEY: set it to a key that callers use.");
     expect(account.commands).not.toContain("d1 migrations apply DB");
     expect(await deploy(secrets("key,new"))).toBe(true);
     expect(await deploy(secrets("stolen-no-more"))).toBe(false);
@@ -141,6 +142,10 @@ describe("the keys", () => {
     account.onRequest = (version) => (version === "current" ? [503, ""] : undefined);
     expect(await deploy(secrets("new"))).toBe(false);
     expect(output.split("== ").at(-1)).toMatch(/^staging: Keys\n+.* answers 503: /);
+    // A network in front of the service rejects requests without looking at their keys.
+    account.onRequest = () => [429, "", { "Worker-Version": "" }];
+    expect(await deploy(secrets("new"))).toBe(false);
+    expect(output).toContain("is answered by something other than this service (429).");
   });
 
   it("are those of an unfinished deployment if there is no secrets file, and the message says so", async () => {
