@@ -3,26 +3,26 @@
 // follows a link.
 
 import { randomUUID } from "node:crypto";
-import { closeSync, fsyncSync, lstatSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, fsyncSync, lstatSync, openSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { command, progress } from "./command.ts";
-import { type Connection, checkColumns, Failure, readPages } from "./connection.ts";
+import { command } from "./command.ts";
+import { type Connection, checkColumns, readLines } from "./connection.ts";
+import { Failure } from "./lines.ts";
 
 /** Returns the line to end with. Throws Failure and WranglerFailed. */
 export async function backup(store: Connection, file: string): Promise<string> {
-  if (exists(file)) throw new Failure(`${file} already exists, and a backup never overwrites anything.`);
-  const folder = dirname(file);
-  if (!exists(folder)) throw new Failure(`The folder ${folder} does not exist: create it first.`);
+  if (lstatSync(file, { throwIfNoEntry: false }))
+    throw new Failure(`${file} already exists, and a backup never overwrites anything.`);
+  // Throws if the folder does not exist.
+  const partial = join(realpathSync(dirname(file)), `backup-${randomUUID()}.partial`);
   await checkColumns(store);
-  const partial = join(folder, `backup-${randomUUID()}.partial`);
   // Readable only by its owner, because it has Idempotency-Keys.
   const output = openSync(partial, "wx", 0o600);
   process.once("exit", () => rmSync(partial, { force: true }));
   let saved = 0;
-  for await (const texts of readPages(store)) {
-    writeFileSync(output, `${texts.join("\n")}\n`);
-    saved += texts.length;
-    progress(`saved ${saved} lines`);
+  for await (const { text } of readLines(store)) {
+    writeFileSync(output, `${text}\n`);
+    saved++;
   }
   fsyncSync(output);
   closeSync(output);
@@ -31,8 +31,5 @@ export async function backup(store: Connection, file: string): Promise<string> {
   renameSync(partial, file);
   return `Saved ${store.environment} in ${file}: ${saved} lines.`;
 }
-
-/** Whether a path has anything, such as a link that leads nowhere. */
-const exists = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 
 if (import.meta.main) await command("backup", backup, "Nothing was saved. Run the same command again.");

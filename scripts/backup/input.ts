@@ -1,91 +1,67 @@
 // The file of a restore: a backup, or animals from elsewhere, in the format of lines.ts. It is read and checked once. Its lines
 // then wait in a temporary database, because there may be too many for memory.
 
-import { createReadStream, statSync } from "node:fs";
+import { createReadStream } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { printJson } from "../../src/values/json.ts";
 import { SMOKE_TEST } from "../environment.ts";
-import { Failure } from "./connection.ts";
-import { checkRow, Fault, LINE_BYTES, type Line, lineOf } from "./lines.ts";
+import { checkRow, Failure, LINE_BYTES, type Line, lineOf } from "./lines.ts";
 
 // Half of int64: as many ids remain for new animals. SQLite picks ids at random once the greatest is used.
 const GREATEST_ID = 2n ** 62n;
-
 const MOST_FAULTS = 10;
 
-export interface Input {
-  /** How many lines there are. */
-  total: number;
-  /** The lines after the one with this id, or all, in ascending order of id. */
-  after(id?: bigint): Iterable<Line>;
-}
+export type Input = Awaited<ReturnType<typeof readInput>>;
 
 /** Throws a Failure that names the invalid lines by their numbers. */
-export async function readInput(file: string): Promise<Input> {
-  if (!statSync(file).isFile()) throw new Failure(`${file} is not a regular file.`);
+export async function readInput(file: string) {
   // Without a name, SQLite keeps it in a temporary file, and deletes that itself.
   const database = new DatabaseSync("", { readBigInts: true });
   const add = adder(database);
   const faults: string[] = [];
-  let number = 0;
+  let total = 0;
   for await (const bytes of linesOf(file)) {
-    number++;
+    total++;
     try {
-      add(bytes, number);
+      add(bytes);
     } catch (fault) {
-      if (!(fault instanceof Fault)) throw fault;
-      if (faults.push(`line ${number}: ${fault.message}`) === MOST_FAULTS) break;
+      if (!(fault instanceof Failure)) throw fault;
+      if (faults.push(`line ${total}: ${fault.message}`) === MOST_FAULTS) break;
     }
   }
-  if (number === 0) throw new Failure(`${file} is empty.`);
+  if (total === 0) throw new Failure(`${file} is empty.`);
   if (faults.length > 0) throw new Failure([`${file} has invalid lines. The first ones are:`, ...faults].join("\n"));
-  return { total: number, after: (id = 0n) => linesAfter(database, id) };
+
+  return {
+    total,
+
+    /** The lines after the one with this id, or all, in ascending order of id. */
+    *after(last = 0n): Generator<Line> {
+      const select = database.prepare("SELECT id, text FROM lines WHERE id > ? ORDER BY id");
+      for (const { id, text } of select.iterate(last)) yield { id: BigInt(String(id)), text: String(text) };
+    },
+  };
 }
 
-function* linesAfter(database: DatabaseSync, after: bigint): Generator<Line> {
-  const select = database.prepare("SELECT id, text FROM lines WHERE id > ? ORDER BY id");
-  for (const { id, text } of select.iterate(after)) yield { id: BigInt(String(id)), text: String(text) };
-}
-
-/** Checks and stores one line after the other. The first valid one decides whether all lines have an id, or none. */
-function adder(database: DatabaseSync): (bytes: Uint8Array, number: number) => void {
-  database.exec("CREATE TABLE lines (id INTEGER PRIMARY KEY, text TEXT, key TEXT UNIQUE, number INTEGER); BEGIN");
-  const insert = database.prepare("INSERT INTO lines VALUES (?, ?, ?, ?) ON CONFLICT (key) DO NOTHING");
-  const find = database.prepare("SELECT number FROM lines WHERE key = ?");
-  let idOf: IdOf | undefined;
-  return (bytes, number) => {
-    const { id, ...row } = checkRow(bytes);
-    idOf ??= id === undefined ? numbered() : ascending();
-    const line = lineOf({ id: idOf(id), ...row });
+/** Checks and stores one line after the other. Throws a Failure. */
+function adder(database: DatabaseSync): (bytes: Uint8Array) => void {
+  database.exec("CREATE TABLE lines (id INTEGER PRIMARY KEY, text TEXT, key TEXT UNIQUE); BEGIN");
+  const insert = database.prepare("INSERT OR IGNORE INTO lines VALUES (?, ?, ?)");
+  let last = 0n;
+  let haveIds: boolean | undefined;
+  return (bytes) => {
+    const { id: written, ...row } = checkRow(bytes);
+    haveIds ??= written !== undefined;
+    if (haveIds !== (written !== undefined)) throw new Failure("either all lines must have an id, or none");
+    const id = written ?? last + 1n;
+    if (id <= last || id > GREATEST_ID) throw new Failure(`id must ascend: here from ${last + 1n} to ${GREATEST_ID}`);
+    last = id;
+    const line = lineOf({ id, ...row });
     const key = row.idempotencyKey ?? null;
     if (key === SMOKE_TEST.key && !isSmokeTest(line)) {
-      throw new Fault(`idempotencyKey "${key}" is reserved for the animal of the smoke test`);
+      throw new Failure(`idempotencyKey "${key}" is reserved for the animal of the smoke test`);
     }
-    if (insert.run(line.id, line.text, key, number).changes === 0n) {
-      throw new Fault(`has the idempotencyKey of line ${find.get(key)?.["number"]}`);
-    }
-  };
-}
-
-/** The id of a line, by the one that is written in it. Throws a Fault. */
-type IdOf = (written: bigint | undefined) => bigint;
-
-function ascending(): IdOf {
-  let last = 0n;
-  return (id) => {
-    if (id === undefined) throw new Fault("lacks an id, but earlier lines have one");
-    if (id < 1n || id > GREATEST_ID) throw new Fault(`id must be from 1 to ${GREATEST_ID}`);
-    if (id <= last) throw new Fault(`id must be greater than ${last}, an earlier id`);
-    last = id;
-    return id;
-  };
-}
-
-function numbered(): IdOf {
-  let last = 0n;
-  return (id) => {
-    if (id !== undefined) throw new Fault("has an id, but earlier lines do not");
-    return ++last;
+    if (insert.run(id, line.text, key).changes === 0n) throw new Failure("has the idempotencyKey of an earlier line");
   };
 }
 
@@ -96,15 +72,11 @@ export function isSmokeTest({ id, text }: Line): boolean {
 
 /** Not readline, because it also ends a line at U+2028, which a name can contain. Keeps only the start of an overlong line. */
 async function* linesOf(file: string): AsyncGenerator<Uint8Array> {
-  let rest = Buffer.alloc(0);
-  for await (const chunk of createReadStream(file)) {
-    const bytes = Buffer.concat([rest, chunk]);
-    let start = 0;
-    for (let end = bytes.indexOf("\n"); end >= 0; end = bytes.indexOf("\n", start)) {
-      yield bytes.subarray(start, end);
-      start = end + 1;
-    }
-    rest = bytes.subarray(start, start + LINE_BYTES + 1);
+  let rest = "";
+  for await (const chunk of createReadStream(file, "latin1")) {
+    const lines = (rest + chunk).split("\n");
+    rest = (lines.pop() ?? "").slice(0, LINE_BYTES + 1);
+    yield* lines.map((line) => Buffer.from(line, "latin1"));
   }
-  if (rest.length > 0) yield rest;
+  if (rest !== "") yield Buffer.from(rest, "latin1");
 }

@@ -32,43 +32,42 @@ export type Row = z.infer<typeof Row>;
 
 export interface Line {
   id: bigint;
-  /** Its JSON, for an SQL string: apostrophes are doubled. Equal rows have equal texts. */
+  /** Its JSON. Equal rows have equal texts. */
   text: string;
 }
 
 /** The longest line, in bytes. It has a little more than the body of a request: an id, a key, the defaults. */
 export const LINE_BYTES = BODY_LIMIT + 1024;
 
-/** What is wrong with a line, in words that follow "line 7: ". */
-export class Fault extends Error {}
+/** Why a command did not do its work, or what is wrong with a line, in words for the person who ran it. */
+export class Failure extends Error {}
 
-/** The row of a line, by the service's own rules. Throws a Fault that names every problem. */
+/** The row of a line, by the service's own rules. Throws a Failure that names every problem. */
 export function checkRow(bytes: Uint8Array): Row {
-  if (bytes.length > LINE_BYTES) throw new Fault("is longer than any animal that the service accepts");
+  if (bytes.length > LINE_BYTES) throw new Failure("is longer than any animal that the service accepts");
   const { success, data, error } = Row.safeParse(parse(bytes));
   if (success) return data;
-  throw new Fault(problemsOf(error).join("; "));
+  throw new Failure(problemsOf(error).join("; "));
 }
 
 /** The line of a row that has an id, with its properties in the order of ROW_JSON. */
-export function lineOf(row: Row & { id: bigint }): Line {
-  // Locally, Wrangler removes BEGIN TRANSACTION from a file of SQL, even from a name.
-  const text = printJson(row).replaceAll("'", "''").replaceAll("BEGIN TRANSACTION", "BEGIN\\u0020TRANSACTION");
-  return { id: row.id, text };
-}
+export const lineOf = (row: Row & { id: bigint }): Line => ({ id: row.id, text: printJson(row) });
 
 /** The line that a store printed. */
 export const storedLine = (text: string): Line => lineOf(parseJson(text) as Row & { id: bigint });
 
-/** The SQL that stores lines. */
-export const insertSql = (lines: Line[]): string => `INSERT INTO pets (${COVERED_COLUMNS.join(", ")})
-  SELECT value ->> 'id', value ->> 'name', value ->> 'categoryId', value ->> 'status', value ->> 'idempotencyKey'
-  FROM json_each('[${lines.map(({ text }) => text).join(",")}]');\n`;
+/** The statement that stores a line. Of JSON, because the text of an SQL string would end at U+0000. */
+export function insertSql({ text }: Line): string {
+  // Locally, Wrangler removes BEGIN TRANSACTION from a file of SQL, even from a name.
+  const json = text.replaceAll("'", "''").replaceAll("BEGIN TRANSACTION", "BEGIN\\u0020TRANSACTION");
+  return `INSERT INTO pets (${COVERED_COLUMNS.join(", ")})
+  SELECT j ->> 'id', j ->> 'name', j ->> 'categoryId', j ->> 'status', j ->> 'idempotencyKey' FROM (SELECT '${json}' AS j);\n`;
+}
 
 function parse(bytes: Uint8Array): unknown {
   try {
     return parseJson(UTF_8.decode(bytes));
   } catch {
-    throw new Fault(bytes.length === 0 ? "is empty" : "is not valid JSON in UTF-8");
+    throw new Failure("is not valid JSON in UTF-8");
   }
 }

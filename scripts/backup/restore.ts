@@ -5,24 +5,18 @@
 
 import { SMOKE_TEST } from "../environment.ts";
 import { WranglerFailed } from "../wrangler.ts";
-import { command, progress } from "./command.ts";
-import { type Connection, checkColumns, Failure, readLines, TRIES } from "./connection.ts";
+import { command } from "./command.ts";
+import { type Connection, checkColumns, readLines, TRIES } from "./connection.ts";
 import { type Input, isSmokeTest, readInput } from "./input.ts";
-import { insertSql, type Line } from "./lines.ts";
+import { Failure, insertSql, type Line } from "./lines.ts";
 
-// Imports of 5 MB have been seen to fail. Starting Wrangler takes a second.
+// Of SQL. Imports of 5 MB have been seen to fail, and starting Wrangler for each takes a second.
 const PART_BYTES = 2_500_000;
 
-// Statements of 60,000 bytes have been seen to work. This leaves room for what surrounds the lines.
-const STATEMENT_BYTES = 59_500;
-
 /** The first lines of a file, as far as the store has them: how many, and the id of the last one. */
-interface Stored {
-  count: number;
-  last?: bigint | undefined;
-}
+type Stored = { count: number; last?: bigint | undefined };
 
-/** Returns the line to end with. `partBytes`: about the size of an import. Throws Failure and WranglerFailed. */
+/** Returns the line to end with. `partBytes`: the size of an import. Throws Failure and WranglerFailed. */
 export async function restore(store: Connection, file: string, partBytes = PART_BYTES): Promise<string> {
   const { environment } = store;
   const input = await readInput(file);
@@ -30,9 +24,14 @@ export async function restore(store: Connection, file: string, partBytes = PART_
   const start = await findStart(store, input, { count: 0 });
   if (start.count > 0) console.log(`${environment} already has the first ${start.count} of ${input.total} lines.`);
   if (start.count < input.total) {
-    if (!store.isLocal) console.log(await warning(store, start));
+    if (!store.isLocal) {
+      console.log(`Callers get 503 while ${environment} is restored. To return to the state before this run:
+npx wrangler d1 time-travel restore DB --env ${environment} --bookmark ${await store.bookmark()}`);
+    }
     await loadRest(store, input, start, partBytes);
-    await verify(store, input);
+    // Callers may have added animals since, so only the lines count.
+    const { count } = await compare(store, input, { count: 0 });
+    if (count < input.total) throw new Failure(`Verification failed: ${environment} differs at line ${count + 1}.`);
   }
   return `Restored ${environment} from ${file}: ${input.total} lines, read back and identical.`;
 }
@@ -47,30 +46,22 @@ A restore fills an empty store, or continues one that did not finish. See "Back 
 
 /** Stores the lines that are missing, each exactly once, even if imports fail after they stored some or all of theirs. */
 async function loadRest(store: Connection, input: Input, stored: Stored, partBytes: number): Promise<void> {
-  for (let failures = 0; stored.count < input.total; ) {
+  let failures = 0;
+  while (stored.count < input.total) {
+    const { count, last } = stored;
+    const part = takePart(input.after(last), partBytes);
     try {
-      for (const part of batches(input.after(stored.last), partBytes)) {
-        await store.load(importSql(part, stored));
-        stored = { count: stored.count + part.length, last: part.at(-1)?.id };
-        failures = 0;
-        progress(`stored ${stored.count} of ${input.total} lines`);
-      }
+      await store.load(importSql(part, last));
+      stored = { count: count + part.length, last: part.at(-1)?.id };
+      failures = 0;
     } catch (failure) {
       if (!(failure instanceof WranglerFailed)) throw failure;
-      const { count } = stored;
       stored = await findStart(store, input, stored);
       failures = stored.count > count ? 0 : failures + 1;
       if (failures === TRIES) throw failure;
       await store.wait(failures);
     }
   }
-}
-
-/** Throws a Failure unless the store has all lines. Callers may have added animals since. */
-async function verify(store: Connection, input: Input): Promise<void> {
-  const { count } = await compare(store, input, { count: 0 });
-  if (count === input.total) return;
-  throw new Failure(`Verification failed: ${store.environment} differs from the file at line ${count + 1}.`);
 }
 
 /** Compares rows with lines after those that are known. `other`: the row that differs from the next line. */
@@ -81,43 +72,32 @@ async function compare(store: Connection, input: Input, known: Stored): Promise<
   for (const line of input.after(last)) {
     if (other?.text !== line.text) break;
     last = line.id;
-    if (++count % 10_000 === 0) progress(`compared ${count} of ${input.total} lines`);
+    count++;
     ({ value: other } = await rows.next());
   }
   if (other && isSmokeTest(other)) ({ value: other } = await rows.next());
   return { count, last, other };
 }
 
-/** What to know before the store is changed. */
-async function warning({ environment, bookmark }: Connection, { count }: Stored): Promise<string> {
-  const lines = count > 0 ? `, with those ${count} lines` : "";
-  return `Callers get 503 while ${environment} is restored. To return to the state before this run${lines}:
-npx wrangler d1 time-travel restore DB --env ${environment} --bookmark ${await bookmark()}`;
+/** The next lines, as many as fit in an import. */
+function takePart(lines: Iterable<Line>, most: number): Line[] {
+  const part: Line[] = [];
+  let bytes = 0;
+  for (const line of lines) {
+    bytes += Buffer.byteLength(insertSql(line));
+    if (part.length > 0 && bytes > most) break;
+    part.push(line);
+  }
+  return part;
 }
 
-function* importSql(part: Line[], { last = 0n }: Stored): Generator<string> {
+function importSql(part: Line[], last = 0n): string {
   const isSmokeTest = `idempotency_key IS '${SMOKE_TEST.key}' AND name = '${SMOKE_TEST.pet.name}' AND id > ${last}`;
   const greatest = `SELECT coalesce(max(id), 0) FROM pets WHERE NOT (${isSmokeTest})`;
   // json() fails for text that is not JSON.
-  yield `SELECT json(iif((${greatest}) = ${last}, 'null', 'The store has changed.'));\n`;
-  yield `DELETE FROM pets WHERE ${isSmokeTest};\n`;
-  yield* batches(part, STATEMENT_BYTES).map(insertSql);
+  return `SELECT json(iif((${greatest}) = ${last}, 'null', 'The store has changed.'));
+DELETE FROM pets WHERE ${isSmokeTest};
+${part.map(insertSql).join("")}`;
 }
 
-/** Groups lines, at most `most` bytes together. */
-function* batches(lines: Iterable<Line>, most: number): Generator<Line[]> {
-  let [batch, bytes]: [Line[], number] = [[], 0];
-  for (const line of lines) {
-    const size = Buffer.byteLength(line.text) + 1;
-    if (batch.length > 0 && bytes + size > most) {
-      yield batch;
-      [batch, bytes] = [[], 0];
-    }
-    batch.push(line);
-    bytes += size;
-  }
-  if (batch.length > 0) yield batch;
-}
-
-const AGAIN = "It did not finish. Run the same command again: it continues where it stopped.";
-if (import.meta.main) await command("restore", restore, AGAIN);
+if (import.meta.main) await command("restore", restore, "It did not finish. Run the same command again to continue.");
