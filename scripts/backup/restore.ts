@@ -57,8 +57,7 @@ async function loadRest(store: Connection, input: Input, stored: Stored, partByt
     } catch (failure) {
       if (!(failure instanceof WranglerFailed)) throw failure;
       stored = await findStart(store, input, stored);
-      failures = stored.count > count ? 0 : failures + 1;
-      if (failures === TRIES) throw failure;
+      if (++failures === TRIES) throw failure;
       await store.wait(failures);
     }
   }
