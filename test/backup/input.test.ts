@@ -118,7 +118,7 @@ describe("a file", () => {
 describe("the commands", () => {
   it("take one known environment and one file", () => {
     const parse = (...args: string[]) => parseArguments(args, ["local", "staging", "production"]);
-    expect(parse("staging", "pets.jsonl")).toEqual(["staging", "pets.jsonl"]);
+    expect(parse("staging", "f")).toEqual(["staging", "f"]);
     for (const wrong of [[], ["local"], ["local", ""], ["local", "f", "more"], ["prod", "f"], ["toString", "f"]]) {
       expect(() => parse(...wrong)).toThrow("Name one environment (local, staging, production) and one file.");
     }

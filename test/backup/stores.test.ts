@@ -108,15 +108,15 @@ If there are more, add them to`;
 
   it("read no row twice and none in vain, in pages", async () => {
     const database = await openDatabase();
-    database.sqlite.exec(`WITH RECURSIVE ids (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM ids WHERE id < 5000)
+    database.sqlite.exec(`WITH RECURSIVE ids (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM ids WHERE id < 1000)
       INSERT INTO pets (id, name, category_id, status) SELECT id, 'Rex', 1, 'sold' FROM ids`);
     // Callers keep adding animals.
     database.onQuery = () =>
       database.sqlite.exec("INSERT INTO pets (name, category_id, status) VALUES ('a', 1, 'sold')");
     const lines = (await saved(database)).split("\n");
     const [, ...queries] = database.queries;
-    expect(lines.length).toBe(5002 + 1);
-    expect(queries.map(({ rows }) => rows)).toEqual([1, 2000, 2000, 1002]);
+    expect(lines.length).toBe(1002 + 1);
+    expect(queries.map(({ rows }) => rows)).toEqual([1, 500, 500, 2]);
     // None sorts, or reads more than it returns.
     for (const { sql } of queries) {
       const plan = database.sqlite.prepare(`EXPLAIN QUERY PLAN ${sql}`).all();
@@ -277,7 +277,6 @@ describe("restore", () => {
     ["a file that has it at the same id", 1, LINES.with(0, SMOKE(1))],
     ["a file that ends with the same id", 129, LINES],
     ["a file of nothing else", 5, [SMOKE(3)]],
-    ["a file without it", 1, LINES],
   ])("takes a store with only the smoke test's animal for empty: %s", async (_, id, lines) => {
     const database = await openDatabase();
     add(database, SMOKE(id));
