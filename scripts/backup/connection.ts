@@ -79,7 +79,7 @@ export async function checkColumns({ environment, query }: Connection): Promise<
   const stored = (await query(STORED_COLUMNS)).join(", ");
   const covered = COVERED_COLUMNS.map((column) => `pets.${column}`).join(", ");
   if (stored === covered) return;
-  throw new Failure(`${environment} has the columns ${stored || "of no table"}, but this version covers ${covered}.
+  throw new Failure(`${environment} has the columns ${stored || "(none)"}, but this version covers ${covered}.
 If columns are missing, run: npx wrangler d1 migrations apply DB --env ${environment} --remote
 If there are more, add them to scripts/backup/lines.ts, or use the version that has them.`);
 }

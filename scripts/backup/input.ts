@@ -54,7 +54,7 @@ function adder(database: DatabaseSync): (bytes: Uint8Array) => void {
     haveIds ??= written !== undefined;
     if (haveIds !== (written !== undefined)) throw new Failure("either all lines must have an id, or none");
     const id = written ?? last + 1n;
-    if (id <= last || id > GREATEST_ID) throw new Failure(`id must ascend: here from ${last + 1n} to ${GREATEST_ID}`);
+    if (id <= last || id > GREATEST_ID) throw new Failure(`id must be ascending, from ${last + 1n} to ${GREATEST_ID}`);
     last = id;
     const line = lineOf({ id, ...row });
     const key = row.idempotencyKey ?? null;

@@ -33,7 +33,7 @@ const GOOD = '{"id":1,"name":"Rex","categoryId":1,"status":"sold","idempotencyKe
 const NOT_JSON = "is not valid JSON in UTF-8";
 const NOT_AN_OBJECT = "is not a JSON object";
 const TOO_LONG = "is longer than any animal that the service accepts";
-const ID = "id must ascend: here from 2 to 4611686018427387904";
+const ID = "id must be ascending, from 2 to 4611686018427387904";
 const ALL_OR_NONE = "either all lines must have an id, or none";
 const NESTED = `${"[".repeat(2_000)}${"]".repeat(2_000)}`;
 

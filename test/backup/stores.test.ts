@@ -93,7 +93,7 @@ describe("backup and restore", () => {
     database.sqlite.exec("CREATE TABLE toys (id INTEGER PRIMARY KEY); ALTER TABLE pets ADD COLUMN toy_id INTEGER");
     const covered = "but this version covers pets.id, pets.name, pets.category_id, pets.status, pets.idempotency_key.";
     const stores: [Database, string][] = [
-      [await openDatabase(0), "of no table"],
+      [await openDatabase(0), "(none)"],
       [await openDatabase(1), "pets.id, pets.name, pets.category_id, pets.status"],
       [database, "pets.id, pets.name, pets.category_id, pets.status, pets.idempotency_key, pets.toy_id, toys.id"],
     ];
