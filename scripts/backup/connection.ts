@@ -84,20 +84,34 @@ If columns are missing, run: npx wrangler d1 migrations apply DB --env ${environ
 If there are more, add them to scripts/backup/lines.ts, or use the version that has them.`);
 }
 
-// Starting Wrangler takes a second for each page. With the longest names, 500 rows need 470 MB of memory, and 1,000 need 650 MB.
-const PAGE_ROWS = 500;
+// A page is one string, which D1 limits to 2,000,000 bytes. Starting Wrangler for each takes a second.
+const PAGE = { firstRows: 350, bytes: 1_000_000, mostBytes: 1_900_000, growth: 8 };
 
 /**
  * The rows after the id `after`, or all, in ascending order of id and up to the greatest id at the start: the same whatever
- * callers add meanwhile, because ids rise and nothing changes. D1 bills every row that is read, so none is read in vain.
+ * callers add meanwhile, because ids rise and nothing changes. D1 bills every row that is read, so a page has a plain LIMIT.
  */
 export async function* readLines({ query }: Connection, after?: bigint): AsyncGenerator<Line, undefined> {
   const [last = ""] = await query("SELECT CAST(coalesce(max(id), 0) AS TEXT) FROM pets");
   let first = after === undefined ? INT64.minimum : after + 1n;
+  let rows = PAGE.firstRows;
   while (first <= BigInt(last)) {
-    const page = `WHERE id >= ${first} AND id <= ${last} ORDER BY id LIMIT ${PAGE_ROWS}`;
-    const lines = (await query(`SELECT ${ROW_JSON} FROM pets ${page}`)).map(storedLine);
+    const select = `SELECT ${ROW_JSON} AS text FROM pets WHERE id >= ${first} AND id <= ${last} ORDER BY id LIMIT ${rows}`;
+    const [page] = await query(`SELECT iif(sum(octet_length(text)) > ${PAGE.mostBytes}, zeroblob(3e9),
+      coalesce(group_concat(text, char(10)), '')) FROM (${select})`).catch(tooLarge);
+    if (page === "") return;
+    const lines = page?.split("\n").map(storedLine) ?? [];
     yield* lines;
-    first = (lines.at(-1)?.id ?? INT64.maximum) + 1n;
+    first = (lines.at(-1)?.id ?? first - 1n) + 1n;
+    // If names suddenly get longer, a page is too large, and the next one has fewer rows.
+    rows = page
+      ? Math.ceil(lines.length * Math.min(PAGE.bytes / page.length, PAGE.growth))
+      : Math.ceil(rows / PAGE.growth);
   }
+}
+
+/** No page if a page was too large. Throws any other failure. */
+function tooLarge(failure: Error): string[] {
+  if (failure.message.includes("too big")) return [];
+  throw failure;
 }

@@ -106,23 +106,21 @@ If there are more, add them to`;
     }
   });
 
-  it("read no row twice and none in vain, in pages", async () => {
+  it("read large pages, and smaller ones if names suddenly get longer", async () => {
     const database = await openDatabase();
-    database.sqlite.exec(`WITH RECURSIVE ids (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM ids WHERE id < 1000)
-      INSERT INTO pets (id, name, category_id, status) SELECT id, 'Rex', 1, 'sold' FROM ids`);
+    database.sqlite.exec(`WITH RECURSIVE ids (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM ids WHERE id < 1600)
+      INSERT INTO pets (id, name, category_id, status)
+      SELECT id, iif(id <= 1000, 'Rex', printf('%.*c', 4000, 'x')), 1, 'sold' FROM ids`);
     // Callers keep adding animals.
     database.onQuery = () =>
       database.sqlite.exec("INSERT INTO pets (name, category_id, status) VALUES ('a', 1, 'sold')");
-    const lines = (await saved(database)).split("\n");
-    const [, ...queries] = database.queries;
-    expect(lines.length).toBe(1002 + 1);
-    expect(queries.map(({ rows }) => rows)).toEqual([1, 500, 500, 2]);
-    // None sorts, or reads more than it returns.
-    for (const { sql } of queries) {
+    expect((await saved(database)).split("\n").length).toBe(1602 + 1);
+    const pages = database.queries.filter(({ sql }) => sql.includes("LIMIT"));
+    expect(pages.map(({ sql }) => Number(/LIMIT (\d+)/.exec(sql)?.[1]))).toEqual([350, 350, 350, 200, 247, 247]);
+    // None sorts.
+    for (const { sql } of pages) {
       const plan = database.sqlite.prepare(`EXPLAIN QUERY PLAN ${sql}`).all();
-      expect(plan.map(({ detail }) => detail)).toEqual([
-        expect.stringMatching(/^SEARCH pets( USING INTEGER PRIMARY KEY .*)?$/),
-      ]);
+      expect(plan.map(({ detail }) => String(detail)).join()).not.toMatch(/SCAN pets|TEMP B-TREE/);
     }
   });
 });
