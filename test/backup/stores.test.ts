@@ -13,8 +13,9 @@ const WINDOWS = process.platform === "win32";
 const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-// Each connection and each backup removes what it has begun when the process ends.
+// Connections and backups remove their files when the process ends, but Vitest skips that event.
 process.setMaxListeners(0);
+vi.stubEnv("TMPDIR", folder);
 
 const print = vi.spyOn(console, "log").mockImplementation(() => {});
 beforeEach(() => void print.mockClear());
