@@ -13,6 +13,7 @@ import { INTERVAL, poll } from "./poll.ts";
 import { smoke, waitUntilReady } from "./smoke.ts";
 import { readTraffic, setTraffic, specs, type Traffic } from "./traffic.ts";
 
+const SECRETS_NEXT = "Deploy with a secrets file next: otherwise the keys of this version go live.";
 const TAKEN = "Somebody else has deployed meanwhile. Deploy again.";
 
 /**
@@ -116,7 +117,7 @@ npx wrangler versions deploy ${current}@100% --env ${name}\n`);
       await waitUntilReady(target, limits());
     } catch (failure) {
       // Without a secrets file, Wrangler takes the keys of the version that was uploaded last.
-      if (secretsFile) console.error("Deploy with a secrets file next: otherwise the keys of this version go live.");
+      if (secretsFile) console.error(SECRETS_NEXT);
       if (await giveBack()) throw failure;
       throw new Error(TAKEN, { cause: failure });
     }
@@ -194,8 +195,8 @@ if (import.meta.main) {
   onInterruption((signal, status) => {
     if (interruption.signal.aborted) {
       console.error(`\n${signal}: ended at once. The last step above may be unfinished.
-To see which version serves: npx wrangler deployments status --env ${asked.environment.name}
-${asked.secretsFile ? "Deploy with a secrets file next: otherwise its keys may go live." : ""}`);
+To see which version serves: npx wrangler deployments status --env ${asked.environment.name}`);
+      if (asked.secretsFile) console.error(SECRETS_NEXT);
       process.exit(status);
     }
     console.error(`\n${signal}: stopping after the current Wrangler command. Press Ctrl-C again to end at once.`);

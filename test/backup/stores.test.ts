@@ -7,6 +7,7 @@ import { afterAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { backup } from "../../scripts/backup/backup.ts";
 import { insertSql, storedLine } from "../../scripts/backup/lines.ts";
 import { restore } from "../../scripts/backup/restore.ts";
+import { operations } from "../conformance.ts";
 import { type Database, failure, openDatabase } from "./database.ts";
 
 const WINDOWS = process.platform === "win32";
@@ -61,6 +62,8 @@ const EXTREMES = [
   `{"id":9007199254740993,"name":"\\u0000","categoryId":1,"status":"available"}`,
   `{"id":4611686018427387904,"name":"greatest","categoryId":${MAX},"status":"available"}`,
 ];
+
+const listPets = operations.find(({ operationId }) => operationId === "listPets");
 
 /** With a gap in the ids, and keys. */
 const LINES = Array.from({ length: 30 }, (_, index) => {
@@ -124,6 +127,14 @@ If there are more, add them to`;
       expect(plan.map(({ detail }) => String(detail)).join()).not.toMatch(/SCAN pets|TEMP B-TREE/);
     }
   });
+});
+
+it("every property that a pet can have is kept", async () => {
+  const { example } = listPets?.responses[200]?.content?.["application/json"] ?? {};
+  const lines = (example as object[]).map((pet, index) => JSON.stringify({ ...pet, idempotencyKey: `key ${index}` }));
+  const database = await openDatabase();
+  await restore(database.store, fileOf(lines));
+  expect(await saved(database)).toBe(text(lines));
 });
 
 describe("restore", () => {

@@ -12,9 +12,12 @@ const files = Object.keys(import.meta.glob(["../../*.*", "../../{docs,migrations
 
 it("README.md has every operation in its table", () => {
   const rows = readme.split("\n").filter((line) => line.startsWith("| `"));
-  for (const { operationId, method, path } of operations) {
+  for (const { operationId, method, path, parameters } of operations) {
+    const query = parameters.filter((parameter) => parameter.in === "query").map(({ name }) => `(?=.*[?&]${name}=)`);
     expect(rows).toContainEqual(
-      expect.stringMatching(RegExp(`^\\| \`${operationId}\`.*\`${method} /v1${path.replace(/[{}]/g, "\\$&")}`)),
+      expect.stringMatching(
+        RegExp(`^\\| \`${operationId}\`${query.join("")}.*\`${method} /v1${path.replace(/[{}]/g, "\\$&")}`),
+      ),
     );
   }
 });

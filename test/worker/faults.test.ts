@@ -111,6 +111,16 @@ describe("a transient failure of D1", () => {
     expect((await call("/v1/pets", { bindings, origin: "https://localhost.example" })).status).toBe(503);
   });
 
+  it.each(Object.entries(PERFORM))("%s is tried once without an Idempotency-Key", async (_, perform) => {
+    let tries = 0;
+    const DB = intercepted(env.DB, () => {
+      tries++;
+      throw new Error("Network connection lost.");
+    });
+    expect((await perform({ bindings: { DB } })).status).toBe(503);
+    expect(tries).toBe(1);
+  });
+
   it("warns of a create that may have been stored, unless it has a key", async () => {
     vi.spyOn(scheduler, "wait").mockResolvedValue();
     const bindings = { DB: failing(env.DB, new Error("Network connection lost.")) };

@@ -11,7 +11,6 @@ import {
   expectError,
   type RequestOptions,
   UNAVAILABLE,
-  UNAVAILABLE_OR_STORED,
 } from "./service.ts";
 
 const REX = { name: "Rex", categoryId: 7, status: "pending" };
@@ -219,12 +218,6 @@ describe("a createPet during transient failures of D1", () => {
     });
     expectError(await createUnder("key", REX, { bindings: { DB } }), UNAVAILABLE);
     expect(seen.tries).toBe(tries);
-  });
-
-  it("without a key is tried once", async () => {
-    const { seen, bindings } = losing(1, { stored: false });
-    expectError(await createPet(REX, { bindings }), UNAVAILABLE_OR_STORED);
-    expect(seen.tries).toBe(1);
   });
 
   it("with a key is tried once if the failure is permanent", async () => {
