@@ -92,26 +92,21 @@ const PAGE = { firstRows: 350, bytes: 1_000_000, mostBytes: 1_900_000, growth: 8
  * callers add meanwhile, because ids rise and nothing changes. D1 bills every row that is read, so a page has a plain LIMIT.
  */
 export async function* readLines({ query }: Connection, after?: bigint): AsyncGenerator<Line, undefined> {
-  const [last = ""] = await query("SELECT CAST(coalesce(max(id), 0) AS TEXT) FROM pets");
+  const [last] = await query("SELECT CAST(id AS TEXT) FROM pets ORDER BY pets.id DESC LIMIT 1");
   let first = after === undefined ? INT64.minimum : after + 1n;
   let rows = PAGE.firstRows;
-  while (first <= BigInt(last)) {
+  while (last && first <= BigInt(last)) {
     const select = `SELECT ${ROW_JSON} AS text FROM pets WHERE id >= ${first} AND id <= ${last} ORDER BY id LIMIT ${rows}`;
     const [page] = await query(`SELECT iif(sum(octet_length(text)) > ${PAGE.mostBytes}, zeroblob(3e9),
-      coalesce(group_concat(text, char(10)), '')) FROM (${select})`).catch(tooLarge);
+      coalesce(group_concat(text, char(10)), '')) FROM (${select})`).catch((failure: Error) => {
+      if (!failure.message.includes("too big")) throw failure;
+      return [];
+    });
     if (page === "") return;
     const lines = page?.split("\n").map(storedLine) ?? [];
     yield* lines;
     first = (lines.at(-1)?.id ?? first - 1n) + 1n;
     // If names suddenly get longer, a page is too large, and the next one has fewer rows.
-    rows = page
-      ? Math.ceil(lines.length * Math.min(PAGE.bytes / page.length, PAGE.growth))
-      : Math.ceil(rows / PAGE.growth);
+    rows = Math.ceil(page ? lines.length * Math.min(PAGE.bytes / page.length, PAGE.growth) : rows / PAGE.growth);
   }
-}
-
-/** No page if a page was too large. Throws any other failure. */
-function tooLarge(failure: Error): string[] {
-  if (failure.message.includes("too big")) return [];
-  throw failure;
 }

@@ -6,16 +6,14 @@ import { hasDatabase, readEnvironment } from "../environment.ts";
 /** Says what a plain deployment leaves out. Throws unless its database exists. */
 export async function checkPlainDeploy(name: string): Promise<void> {
   const environment = readEnvironment(name);
-  const { database } = environment;
   const exists = await hasDatabase(environment).catch((failure: Error) => {
     // Signed out, nothing can be deployed, but a dry run works.
     if (failure.message.includes("CLOUDFLARE_API_TOKEN environment variable")) return true;
     throw failure;
   });
   if (!exists) {
-    throw new Error(`The database ${database} does not exist. Create it first, because its location cannot be changed later:
-npx wrangler d1 create ${database} --location=<hint>, or --jurisdiction=<name>
-npx wrangler d1 migrations apply DB --env ${name} --remote`);
+    throw new Error(`The database ${environment.database} does not exist. Create it first, because its location cannot be changed later:
+see "With Wrangler alone" in docs/OPERATIONS.md.`);
   }
   // Without the trailing newline, which Wrangler would print as an empty line.
   const missing = "This does not apply migrations or run the smoke test.";

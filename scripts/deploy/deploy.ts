@@ -94,10 +94,9 @@ npx wrangler versions deploy <version>@100% --env ${name}`);
       }
       if (status !== 401) return console.log("ok: the current version does not reject all keys");
     }
-    const remedy = `callers use different keys. Include one of theirs.
-If every caller must be rejected, because a key was stolen, add --revoke-all-keys.`;
+    const orRevoke = "\nIf every caller must be rejected, because a key was stolen, add --revoke-all-keys.";
     throw new Error(
-      `The current version does not have any key in ${secretsFile ? `${secretsFile}: ${remedy}` : "API_KEY: set it to a key that callers use."}`,
+      `The current version does not have any key in ${secretsFile ?? "API_KEY"}. Include one that callers use.${secretsFile ? orRevoke : ""}`,
     );
   }
 
@@ -118,21 +117,15 @@ npx wrangler versions deploy ${current}@100% --env ${name}\n`);
     } catch (failure) {
       // Without a secrets file, Wrangler takes the keys of the version that was uploaded last.
       if (secretsFile) console.error(SECRETS_NEXT);
-      if (await giveBack()) throw failure;
-      throw new Error(TAKEN, { cause: failure });
-    }
-
-    /** Whether nobody else has changed the traffic, as far as Wrangler can tell. */
-    async function giveBack(): Promise<boolean> {
       try {
         const now = await readTraffic(name, run);
         const isOurs = isDeepStrictEqual(now, tested) || isDeepStrictEqual(now, promoted);
         if (isOurs) await setTraffic(before, name, run);
-        return isOurs || isDeepStrictEqual(now, before);
+        else if (!isDeepStrictEqual(now, before)) console.error(TAKEN);
       } catch (problem) {
         console.error(printable((problem as Error).message));
-        return true;
       }
+      throw failure;
     }
   }
 

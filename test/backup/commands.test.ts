@@ -13,8 +13,7 @@ import { restore } from "../../scripts/backup/restore.ts";
 import { wrangler } from "../../scripts/wrangler.ts";
 import { launch } from "../command.ts";
 import { startCloudflare } from "../deploy/cloudflare.ts";
-import { copyProject, KEY, removeProject, startDev } from "../http/dev-server.ts";
-import { send } from "../http/send.ts";
+import { copyProject, removeProject } from "../http/dev-server.ts";
 
 const WINDOWS = process.platform === "win32";
 const SAMPLE = "scripts/backup/sample.jsonl";
@@ -39,25 +38,17 @@ const pause = () => new Promise((done) => setTimeout(done, 10));
 const npm = (...args: string[]) => start("npm", ["run", "--silent", ...args]).ended;
 
 describe("in a fresh clone", () => {
-  it("the sample is loaded, served, and saved again while the service runs", async () => {
+  it("the sample is loaded, and saved again", async () => {
     expect(await npm("restore", "--", "local", SAMPLE)).toEqual({
       status: 0,
       output: `Restored local from ${SAMPLE}: 301 lines, read back and identical.\n`,
       errors: "",
     });
-    const server = await startDev(folder);
-    try {
-      const lines = sample.trimEnd().split("\n");
-      const served = lines.slice(0, 20).map((line) => line.replace(/,"idempotencyKey":.*}$/, "}"));
-      expect((await send(`${server.origin}/v1/pets`, { headers: KEY })).text).toBe(`[${served.join(",")}]`);
-      expect(await npm("backup", "--", "local", "saved.jsonl")).toEqual({
-        status: 0,
-        output: "Saved local in saved.jsonl: 301 lines.\n",
-        errors: "",
-      });
-    } finally {
-      await server.stop();
-    }
+    expect(await npm("backup", "--", "local", "saved.jsonl")).toEqual({
+      status: 0,
+      output: "Saved local in saved.jsonl: 301 lines.\n",
+      errors: "",
+    });
     expect(saved("saved.jsonl")).toBe(sample);
     if (!WINDOWS) expect(statSync(join(folder, "saved.jsonl")).mode & 0o777).toBe(0o600);
   });

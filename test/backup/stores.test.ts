@@ -119,7 +119,7 @@ If there are more, add them to`;
     database.onQuery = () =>
       database.sqlite.exec("INSERT INTO pets (name, category_id, status) VALUES ('a', 1, 'sold')");
     expect((await saved(database)).split("\n").length).toBe(1602 + 1);
-    const pages = database.queries.filter(({ sql }) => sql.includes("LIMIT"));
+    const pages = database.queries.filter(({ sql }) => sql.includes("group_concat"));
     expect(pages.map(({ sql }) => Number(/LIMIT (\d+)/.exec(sql)?.[1]))).toEqual([350, 350, 350, 200, 247, 247]);
     // None sorts.
     for (const { sql } of pages) {
@@ -239,7 +239,7 @@ describe("restore", () => {
       apply(sql);
     };
     await restore(database.store, fileOf(LINES), PART);
-    expect(attempts).toBeGreaterThan(5 * 5);
+    expect(attempts).toBeGreaterThan(5 * 4);
     expect(await saved(database)).toBe(text(LINES));
   });
 

@@ -49,8 +49,7 @@ it("is not deployed by Wrangler alone before its database exists", async () => {
   expect(
     output,
   ).toContain(`The database ${WORKER} does not exist. Create it first, because its location cannot be changed later:
-[custom build] npx wrangler d1 create ${WORKER} --location=<hint>, or --jurisdiction=<name>
-[custom build] npx wrangler d1 migrations apply DB --env staging --remote
+[custom build] see "With Wrangler alone" in docs/OPERATIONS.md.
 [custom build] Nothing was deployed. Wrangler now reports a failed build: ignore the 100 lines that follow.`);
   expect([status, dryRun.status]).toEqual([1, 0]);
   expect(cloudflare.requests.filter((request) => !request.startsWith("GET "))).toEqual([]);

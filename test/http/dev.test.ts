@@ -4,7 +4,6 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { run } from "../command.ts";
 import { answers, copyProject, type DevServer, KEY, removeProject, startDev } from "./dev-server.ts";
@@ -110,32 +109,6 @@ describe("npm run build", () => {
     expect(statSync(join(site, "index.html")).mtimeMs).toBe(mtimeMs);
   });
 });
-
-describe("npm test", () => {
-  it("prints only what fails, with its line", async () => {
-    const folder = copyProject();
-    try {
-      writeFileSync(join(folder, "test/worker/failing.test.ts"), FAILING);
-      const failure = await run("npm", ["test", "--", "test/worker/failing.test.ts"], folder).catch(String);
-      const output = stripVTControlCharacters(failure);
-      expect(output).toContain("test/worker/failing.test.ts:8:40");
-      expect(output).not.toMatch(/secret|source ?map/i);
-    } finally {
-      removeProject(folder);
-    }
-  });
-});
-
-// The types are removed before it runs, which must not shift its lines.
-const FAILING = `import { expect, it } from "vitest";
-
-interface Wrong {
-  reason: string;
-}
-
-const wrong: Wrong = { reason: "on purpose" };
-it("fails", () => expect(wrong.reason).toBe(""));
-`;
 
 function create(name: string) {
   const headers = { ...KEY, "Content-Type": "application/json", "Idempotency-Key": name };

@@ -2,8 +2,8 @@
 // "Dependencies", explains them.
 
 import { expect, it } from "vitest";
-import lock from "../../package-lock.json";
 import { allowScripts, overrides } from "../../package.json";
+import lock from "../../package-lock.json";
 
 interface Package {
   name?: string;

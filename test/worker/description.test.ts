@@ -3,8 +3,8 @@
 
 import type { Schema } from "@cfworker/json-schema";
 import { describe, expect, it } from "vitest";
-import { description } from "../../src/openapi/document.ts";
 import { ALLOWED_HEADERS, EXPOSED_HEADERS } from "../../src/http/responses.ts";
+import { description } from "../../src/openapi/document.ts";
 import { componentOf, type DescribedOperation, describedHeaders, operations } from "../conformance.ts";
 
 describe("the description", () => {

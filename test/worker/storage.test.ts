@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it } from "vitest";
 import { operations } from "../conformance.ts";
 import { intercepted, type Query } from "./binding.ts";
-import { ADA, call, createPet, PERFORM, requestTo, REX } from "./service.ts";
+import { ADA, call, createPet, PERFORM, REX, requestTo } from "./service.ts";
 
 type Trip = Query & { meta: D1Meta };
 
