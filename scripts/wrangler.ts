@@ -15,22 +15,17 @@ const WRANGLER = createRequire(import.meta.url).resolve("wrangler");
 const OUTPUT = { WRANGLER_HIDE_BANNER: "true", WRANGLER_LOG: "log", WRANGLER_WRITE_LOGS: "false" };
 
 // Wrangler recommends an account that soon disappears, and an id in wrangler.toml, which is committed.
-const REMEDIES = [
-  [
-    "set a CLOUDFLARE_API_TOKEN environment variable",
-    "You are not signed in. Run npx wrangler login, or set the CLOUDFLARE_API_TOKEN environment variable.",
-  ],
-  [
-    "More than one account available",
-    "You have several accounts. Set CLOUDFLARE_ACCOUNT_ID to the id of one of them: npx wrangler whoami lists them.",
-  ],
-] as const;
+const REMEDIES = {
+  "set a CLOUDFLARE_API_TOKEN": "Run npx wrangler login, or set the CLOUDFLARE_API_TOKEN environment variable.",
+  "More than one account":
+    "You have several accounts. Set CLOUDFLARE_ACCOUNT_ID to the id of one of them: npx wrangler whoami",
+};
 
 /** A Wrangler command failed. The message contains what it printed, or the remedy. */
 export class WranglerFailed extends Error {
   constructor(command: string, output: string) {
     const printed = stripVTControlCharacters(output).trim();
-    const [, remedy] = REMEDIES.find(([part]) => printed.includes(part)) ?? [];
+    const [, remedy] = Object.entries(REMEDIES).find(([part]) => printed.includes(part)) ?? [];
     super(`${remedy ?? printed}\nwrangler ${command} failed.`.trim());
   }
 }
