@@ -9,10 +9,7 @@ const ROOT = join(import.meta.dirname, "..");
 // Next to the database, so that removing the store removes this too.
 const APPLIED = join(ROOT, ".wrangler/state/v3/d1/applied-migrations.txt");
 
-/**
- * Runs Wrangler only if there is a new migration: a start costs a second, and a running service may be using the store.
- * Throws WranglerFailed.
- */
+/** Runs Wrangler only for a new migration: it takes a second, and a service may be using the store. Throws WranglerFailed. */
 export async function applyLocalMigrations(): Promise<void> {
   const migrations = readdirSync(join(ROOT, "migrations")).sort().join("\n");
   if (existsSync(APPLIED) && readFileSync(APPLIED, "utf8") === migrations) return;

@@ -38,6 +38,13 @@ export async function end(child: ChildProcess, signal: "SIGTERM" | "SIGKILL" = "
   await ended;
 }
 
+/** The exit code of a command, and what it printed. */
+export async function outcome(child: Command): Promise<{ status: number | null; output: string; errors: string }> {
+  const ended = new Promise<number | null>((done, fail) => child.once("error", fail).once("close", done));
+  const [output, errors, status] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+  return { status, output, errors };
+}
+
 /** What the command prints. Throws an error with it if the command fails. `env` is added to this process' environment. */
 export async function run(
   command: string,
@@ -45,9 +52,7 @@ export async function run(
   folder = ".",
   env: NodeJS.Dict<string> = {},
 ): Promise<string> {
-  const child = launch(command, args, folder, env);
-  const ended = new Promise((done, fail) => child.once("error", fail).once("close", done));
-  const [output, errors, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
-  if (code !== 0) throw new Error(`${command} ${args.join(" ")} failed:\n${output}${errors}`);
+  const { status, output, errors } = await outcome(launch(command, args, folder, env));
+  if (status !== 0) throw new Error(`${command} ${args.join(" ")} failed:\n${output}${errors}`);
   return output;
 }

@@ -42,6 +42,13 @@ export const operations: DescribedOperation[] = Object.entries(published.paths).
   Object.entries(item).map(([method, operation]) => ({ ...operation, path, method: method.toUpperCase() })),
 );
 
+/** The operation with this name. */
+export function described(id: string): DescribedOperation {
+  const operation = operations.find(({ operationId }) => operationId === id);
+  if (!operation) throw new Error(`${id} is not described.`);
+  return operation;
+}
+
 /** The names of all response headers that are described anywhere. */
 export const describedHeaders = [
   ...new Set(

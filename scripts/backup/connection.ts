@@ -51,6 +51,7 @@ export async function connect(environment: string, run: typeof wrangler = wrangl
     environment,
     isLocal,
     wait,
+    migrate: `npx wrangler d1 migrations apply DB ${flags.join(" ")}`,
 
     /** The texts that a SELECT of one column returns. */
     async query(sql: string): Promise<string[]> {
@@ -75,12 +76,12 @@ export async function connect(environment: string, run: typeof wrangler = wrangl
 }
 
 /** Throws a Failure unless the store has exactly the columns that a backup covers. */
-export async function checkColumns({ environment, query }: Connection): Promise<void> {
+export async function checkColumns({ environment, migrate, query }: Connection): Promise<void> {
   const stored = (await query(STORED_COLUMNS)).join(", ");
   const covered = COVERED_COLUMNS.map((column) => `pets.${column}`).join(", ");
   if (stored === covered) return;
   throw new Failure(`${environment} has the columns ${stored || "(none)"}, but this version covers ${covered}.
-If columns are missing, run: npx wrangler d1 migrations apply DB --env ${environment} --remote
+If columns are missing, run: ${migrate}
 If there are more, add them to scripts/backup/lines.ts, or use the version that has them.`);
 }
 
@@ -104,8 +105,10 @@ export async function* readLines({ query }: Connection, after?: bigint): AsyncGe
     });
     if (page === "") return;
     const lines = page?.split("\n").map(storedLine) ?? [];
-    yield* lines;
-    first = (lines.at(-1)?.id ?? first - 1n) + 1n;
+    for (const line of lines) {
+      yield line;
+      first = line.id + 1n;
+    }
     // If names suddenly get longer, a page is too large, and the next one has fewer rows.
     rows = Math.ceil(page ? lines.length * Math.min(PAGE.bytes / page.length, PAGE.growth) : rows / PAGE.growth);
   }

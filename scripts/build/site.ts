@@ -52,9 +52,8 @@ function listItems(): string[] {
   const paths: Record<string, Record<string, { summary: string; deprecated?: boolean }>> = { ...description.paths };
   return Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, { summary, deprecated }]) => {
-      const request = `${method.toUpperCase()} ${description.servers[0]?.url}${path}`;
       const mark = deprecated ? " <em>deprecated</em>" : "";
-      return `<li><code>${request}</code> ${summary}${mark}</li>`;
+      return `<li><code>${method.toUpperCase()} ${description.servers[0]?.url}${path}</code> ${summary}${mark}</li>`;
     }),
   );
 }

@@ -117,15 +117,16 @@ npx wrangler versions deploy ${current}@100% --env ${name}\n`);
     } catch (failure) {
       // Without a secrets file, Wrangler takes the keys of the version that was uploaded last.
       if (secretsFile) console.error(SECRETS_NEXT);
+      let reason = failure;
       try {
         const now = await readTraffic(name, run);
         const isOurs = isDeepStrictEqual(now, tested) || isDeepStrictEqual(now, promoted);
         if (isOurs) await setTraffic(before, name, run);
-        else if (!isDeepStrictEqual(now, before)) console.error(TAKEN);
+        else if (!isDeepStrictEqual(now, before)) reason = new Error(TAKEN, { cause: failure });
       } catch (problem) {
         console.error(printable((problem as Error).message));
       }
-      throw failure;
+      throw reason;
     }
   }
 

@@ -61,7 +61,7 @@ const TRANSIENT = new RegExp(
 );
 
 // A gateway's response instead of D1's, whatever it contains. D1 reports SQL errors as JSON.
-const UNPARSED = /^(D1_ERROR: )?Failed to parse body as JSON, got:/;
+const UNPARSED = /failed to parse body as json, got:/i;
 
 /** Whether a failure of D1 with this message is transient. An error in the SQL is not, although it may quote any word. */
 export const isTransient = (message: string): boolean =>

@@ -1,17 +1,15 @@
 // The commands as an operator runs them, by the real Wrangler: in a copy of the project, and with an account.
 
 import { spawnSync } from "node:child_process";
-import { once } from "node:events";
 import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { text } from "node:stream/consumers";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { backup } from "../../scripts/backup/backup.ts";
 import { connect } from "../../scripts/backup/connection.ts";
 import { restore } from "../../scripts/backup/restore.ts";
 import { wrangler } from "../../scripts/wrangler.ts";
-import { launch } from "../command.ts";
+import { launch, outcome } from "../command.ts";
 import { startCloudflare } from "../deploy/cloudflare.ts";
 import { copyProject, removeProject } from "../http/dev-server.ts";
 
@@ -29,8 +27,7 @@ const saved = (file: string) => readFileSync(join(folder, file), "utf8");
 function start(command: string, args: string[], env: NodeJS.Dict<string> = {}) {
   const cache = join(tmpdir(), "animal-store-compile-cache");
   const child = launch(command, args, folder, { TMPDIR: temporary, NODE_COMPILE_CACHE: cache, ...env });
-  const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
-  return { child, ended: ended.then(([output, errors, [status]]) => ({ status, output, errors })) };
+  return { child, ended: outcome(child) };
 }
 
 const pause = () => new Promise((done) => setTimeout(done, 10));

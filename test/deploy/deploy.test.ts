@@ -7,9 +7,8 @@ import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
 import { afterAll, expect, it } from "vitest";
-import { launch } from "../command.ts";
+import { launch, outcome } from "../command.ts";
 import { copyProject, removeProject } from "../http/dev-server.ts";
 import { startCloudflare } from "./cloudflare.ts";
 
@@ -28,8 +27,7 @@ function start(command: string, env: NodeJS.Dict<string> = {}) {
   const own = { API_KEY: undefined, SMOKE_URL: base, XDG_CONFIG_HOME: folder, NODE_COMPILE_CACHE: cache };
   const [program = "", ...args] = command.split(" ");
   const child = launch(program, args, folder, { ...own, ...cloudflare.env, ...env });
-  const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
-  return { child, ended: ended.then(([output, errors, [status]]) => ({ status, output, errors })) };
+  return { child, ended: outcome(child) };
 }
 const run = (command: string, env?: NodeJS.Dict<string>) => start(command, env).ended;
 

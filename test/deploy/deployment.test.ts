@@ -96,7 +96,7 @@ describe("the traffic", () => {
     account.onCommand = deployTheirs;
     account.onRequest = (_, request) => void deployTheirs(request);
     expect(await deploy()).toBe(false);
-    expect(output).toContain("Somebody else has deployed meanwhile. Deploy again.\n");
+    expect(output.split("Somebody else has deployed meanwhile. Deploy again.").length).toBe(2);
     expect(lastLine()).toBe("Traffic: theirs@100%. See the last step above.");
     expect(changes().length).toBe(count);
   });

@@ -7,7 +7,7 @@ import { gzipSync } from "node:zlib";
 import { type Browser, chromium, type Locator, type Page, type Response } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { description } from "../../src/openapi/document.ts";
-import { type DescribedOperation, operations } from "../conformance.ts";
+import { type DescribedOperation, described, operations } from "../conformance.ts";
 import { findChromium } from "./chromium.ts";
 
 const ORIGIN = inject("origin");
@@ -138,12 +138,6 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
 
   const idOf = ({ body }: Exchange) => Number(/"id": (\d+)/.exec(body)?.[1]);
 
-  const operation = (id: string): DescribedOperation => {
-    const found = operations.find(({ operationId }) => operationId === id);
-    if (!found) throw new Error(`${id} is not described`);
-    return found;
-  };
-
   describe.each(VIEWS)("at $width pixels, $colorScheme", (view) => {
     it("can be read before its script runs", async () => {
       const page = await newPage(view);
@@ -197,7 +191,7 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
 
     it("offers only clients whose code runs without a package", async () => {
       const { page } = opened;
-      const section = await show(page, operation("createPet"));
+      const section = await show(page, described("createPet"));
       await section.getByRole("button", { name: "Shell Curl" }).click();
       expect(await page.getByRole("option").allInnerTexts()).toEqual(["Fetch", "http.client", "Curl"]);
       await page.keyboard.press("Escape");
@@ -243,7 +237,7 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     it("creates, lists and gets an animal, to the last digit, with the key of a local service", async () => {
       const { page } = opened;
       const name = `${"Rex ".repeat(30)}${Date.now()}`;
-      const created = await inClient(page, operation("createPet"), async (client) => {
+      const created = await inClient(page, described("createPet"), async (client) => {
         expect(await client.getByText("Form", { exact: true }).isVisible()).toBe(false);
         await client.locator(".cm-content").first().fill(`{"name":"${name}","categoryId":9223372036854775807}`);
         const first = await exchange(page, client);
@@ -260,7 +254,7 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
       expect(created.body).toContain(`"name": "${name}"`);
       expect(created.body).toContain('"categoryId": 9223372036854775807');
 
-      const listed = await inClient(page, operation("listPets"), async (client) => {
+      const listed = await inClient(page, described("listPets"), async (client) => {
         await fill(client, "after", String(idOf(created) - 1));
         await fill(client, "limit", "1");
         await client.locator("tr", { hasText: "status" }).locator("td").last().getByRole("button").first().click();
@@ -271,7 +265,7 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
       expect(listed.status).toContain("200");
       expect(idOf(listed)).toBe(idOf(created));
 
-      const got = await inClient(page, operation("getPet"), async (client) => {
+      const got = await inClient(page, described("getPet"), async (client) => {
         await fill(client, "petId", String(idOf(created)));
         return exchange(page, client);
       });
@@ -288,7 +282,7 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     const { page } = await open(VIEWS[0], ELSEWHERE);
     const settings = await page.locator("pre", { hasText: "export" }).innerText();
     expect(settings).toContain(`export ANIMAL_STORE=${ELSEWHERE}/v1\nexport API_KEY='<your key>'\n`);
-    const { status, body } = await inClient(page, operation("listPets"), (client) => exchange(page, client));
+    const { status, body } = await inClient(page, described("listPets"), (client) => exchange(page, client));
     expect(status).toContain("401");
     expect(body).toContain('"unauthorized"');
   });

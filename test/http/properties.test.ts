@@ -6,7 +6,7 @@ import type { Schema } from "@cfworker/json-schema";
 import fc, { type Arbitrary } from "fast-check";
 import { beforeAll, expect, inject, it } from "vitest";
 import { printJson } from "../../src/values/json.ts";
-import { type Answer, type DescribedOperation, operations } from "../conformance.ts";
+import { type Answer, type DescribedOperation, described, operations } from "../conformance.ts";
 import { KEY } from "./dev-server.ts";
 import { brokenObject, invalidText, only, text, validObject, validText } from "./generators.ts";
 import { send } from "./send.ts";
@@ -24,12 +24,6 @@ const query = listPets.parameters.filter((parameter) => parameter.in === "query"
 const newPet = createPet.requestBody?.content[JSON_TYPE].schema ?? false;
 const petId = schemaOf(getPet, "petId");
 const idempotencyKey = schemaOf(createPet, "Idempotency-Key");
-
-function described(id: string): DescribedOperation {
-  const operation = operations.find(({ operationId }) => operationId === id);
-  if (!operation) throw new Error(`${id} is not described.`);
-  return operation;
-}
 
 function schemaOf({ operationId, parameters }: DescribedOperation, name: string): Schema {
   const parameter = parameters.find((parameter) => parameter.name === name);

@@ -1,9 +1,8 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { text } from "node:stream/consumers";
 import { expect, inject, it, vi } from "vitest";
 import { smoke } from "../../scripts/deploy/smoke.ts";
-import { launch } from "../command.ts";
+import { launch, outcome } from "../command.ts";
 import { KEY } from "./dev-server.ts";
 import { send } from "./send.ts";
 
@@ -15,8 +14,7 @@ vi.spyOn(console, "log").mockReturnValue();
 /** Runs the command with this key. */
 async function run(command: string[], API_KEY: string) {
   const [program = "", ...args] = command;
-  const child = launch(program, args, ".", { API_KEY });
-  const [output, errors, [status]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  const { status, output, errors } = await outcome(launch(program, args, ".", { API_KEY }));
   return { status, output: output + errors };
 }
 

@@ -4,7 +4,7 @@
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
 import service from "../../src/index.ts";
-import { type Answer, type DescribedOperation, expectDescribed, operations } from "../conformance.ts";
+import { type Answer, type DescribedOperation, described, expectDescribed, operations } from "../conformance.ts";
 
 export type { Answer } from "../conformance.ts";
 
@@ -77,7 +77,7 @@ export function requestTo(
   return [`/v1${path.replaceAll(/\{\w+\}/g, "1")}`, { method, ...(headers && { headers }), ...body, ...options }];
 }
 
-const listed = operations.find(({ operationId }) => operationId === "listPets")?.responses[200]?.content;
+const listed = described("listPets").responses[200]?.content;
 const examples = listed?.["application/json"].example as Record<string, unknown>[];
 
 /** The pets of the description's example, without their ids. They have every property and differ in each. */

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it } from "vitest";
-import { operations } from "../conformance.ts";
+import { described, operations } from "../conformance.ts";
 import { intercepted, type Query } from "./binding.ts";
 import { ADA, call, createPet, PERFORM, REX, requestTo } from "./service.ts";
 
@@ -61,9 +61,8 @@ describe("listPets", () => {
   });
 });
 
-const filters = operations
-  .flatMap(({ operationId, parameters }) => (operationId === "listPets" ? parameters : []))
-  .filter((parameter) => parameter.in === "query" && !["limit", "after"].includes(parameter.name))
+const filters = described("listPets")
+  .parameters.filter((parameter) => parameter.in === "query" && !["limit", "after"].includes(parameter.name))
   .map(({ name }) => name);
 
 it.each(filters)("listPets returns only animals with the given %s, and reads no others", async (name) => {
