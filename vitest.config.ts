@@ -39,9 +39,9 @@ export default defineConfig({
       },
       {
         test: {
-          name: "http",
-          include: ["test/http/**/*.test.ts"],
-          globalSetup: "test/http/global-setup.ts",
+          name: "end-to-end",
+          include: ["test/end-to-end/**/*.test.ts"],
+          globalSetup: "test/end-to-end/global-setup.ts",
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },

@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { closeSync, fsyncSync, lstatSync, openSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { command } from "./command.ts";
+import { command } from "./main.ts";
 import { type Connection, checkColumns, readLines } from "./connection.ts";
 import { Failure } from "./lines.ts";
 

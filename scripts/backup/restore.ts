@@ -5,7 +5,7 @@
 
 import { SMOKE_TEST } from "../environment.ts";
 import { WranglerFailed } from "../wrangler.ts";
-import { command } from "./command.ts";
+import { command } from "./main.ts";
 import { type Connection, checkColumns, readLines, TRIES } from "./connection.ts";
 import { type Input, isSmokeTest, readInput } from "./input.ts";
 import { Failure, insertSql, type Line } from "./lines.ts";

@@ -5,7 +5,7 @@
 import { spawnSync } from "node:child_process";
 import { isDeepStrictEqual } from "node:util";
 import { VERSION_HEADER } from "../../src/http/responses.ts";
-import { onInterruption, printable, readArguments } from "../command.ts";
+import { onInterruption, printable, readArguments } from "../command-line.ts";
 import { hasDatabase } from "../environment.ts";
 import { wrangler } from "../wrangler.ts";
 import { type Arguments, parseArguments, USAGE } from "./arguments.ts";

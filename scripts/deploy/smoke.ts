@@ -7,7 +7,7 @@ import { CHALLENGE, INVALID_TOKEN } from "../../src/http/authentication.ts";
 import { IDEMPOTENCY_HEADER } from "../../src/http/idempotency.ts";
 import { DEPRECATION_HEADERS } from "../../src/pets/deprecation.ts";
 import { printJson } from "../../src/values/json.ts";
-import { printable, readArguments } from "../command.ts";
+import { printable, readArguments } from "../command-line.ts";
 import { SMOKE_TEST } from "../environment.ts";
 import { parseBase } from "./arguments.ts";
 import { parseKeys } from "./keys.ts";

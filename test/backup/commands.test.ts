@@ -9,9 +9,9 @@ import { backup } from "../../scripts/backup/backup.ts";
 import { connect } from "../../scripts/backup/connection.ts";
 import { restore } from "../../scripts/backup/restore.ts";
 import { wrangler } from "../../scripts/wrangler.ts";
-import { launch, outcome } from "../command.ts";
+import { launch, outcome } from "../processes.ts";
 import { startCloudflare } from "../deploy/cloudflare.ts";
-import { copyProject, removeProject } from "../http/dev-server.ts";
+import { copyProject, removeProject } from "../end-to-end/dev-server.ts";
 
 const WINDOWS = process.platform === "win32";
 const SAMPLE = "scripts/backup/sample.jsonl";

@@ -3,7 +3,7 @@
 
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
-import { run } from "../command.ts";
+import { run } from "../processes.ts";
 import { load } from "./load.ts";
 import { overhead } from "./overhead.ts";
 

@@ -1,8 +1,8 @@
 // Creates and lists in turn over many connections, and then checks that each animal is stored once, exactly as in its response.
 // The number of requests is fixed, and each response must arrive in time.
 
-import { copyProject, KEY, removeProject, startDev } from "../http/dev-server.ts";
-import { listAll } from "../http/send.ts";
+import { copyProject, KEY, removeProject, startDev } from "../end-to-end/dev-server.ts";
+import { listAll } from "../end-to-end/send.ts";
 
 const ANIMALS = 20_000; // and as many lists
 const CONNECTIONS = 64;

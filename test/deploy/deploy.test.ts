@@ -8,8 +8,8 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
-import { launch, outcome } from "../command.ts";
-import { copyProject, removeProject } from "../http/dev-server.ts";
+import { launch, outcome } from "../processes.ts";
+import { copyProject, removeProject } from "../end-to-end/dev-server.ts";
 import { startCloudflare } from "./cloudflare.ts";
 
 const WORKER = "animal-store-staging";

@@ -35,7 +35,7 @@ export function valid(schema: AnySchema): Arbitrary<unknown> {
   if (type === "object") return validObject(schema);
   if (type === "string" && pattern) return matches(pattern);
   if (type === "string" && !format) return text;
-  throw new Error(`test/http/generators.ts does not know the schema ${JSON.stringify(schema)}.`);
+  throw new Error(`test/end-to-end/generators.ts does not know the schema ${JSON.stringify(schema)}.`);
 }
 
 /** Objects that the schema allows. */

@@ -1,6 +1,6 @@
 // What backup and restore share as commands: their arguments, their failures, and what they print.
 
-import { onInterruption, printable, readArguments } from "../command.ts";
+import { onInterruption, printable, readArguments } from "../command-line.ts";
 import { environmentNames } from "../environment.ts";
 import { WranglerFailed } from "../wrangler.ts";
 import { type Connection, connect, LOCAL } from "./connection.ts";

@@ -12,7 +12,7 @@ import { BODY_LIMIT } from "../../src/http/body.ts";
 import { STATUS } from "../../src/http/errors.ts";
 import { REMOVAL } from "../../src/openapi/pets.ts";
 import { INT64 } from "../../src/values/int64.ts";
-import { run } from "../command.ts";
+import { run } from "../processes.ts";
 import { KEY } from "./dev-server.ts";
 import { send } from "./send.ts";
 

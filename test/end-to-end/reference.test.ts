@@ -141,7 +141,7 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
   describe.each(VIEWS)("at $width pixels, $colorScheme", (view) => {
     it("can be read before its script runs", async () => {
       const page = await newPage(view);
-      await page.route("**/page.js", (route) => route.abort());
+      await page.route("**/reference.js", (route) => route.abort());
       await page.goto(ORIGIN);
       const text = await page.innerText("body");
       expect(text).toContain(description.info.title);

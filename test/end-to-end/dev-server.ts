@@ -5,7 +5,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs"
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, matchesGlob, resolve } from "node:path";
-import { end, launch } from "../command.ts";
+import { end, launch } from "../processes.ts";
 
 /** The local key of every fresh copy. */
 export const KEY = { Authorization: "Bearer local-key" };

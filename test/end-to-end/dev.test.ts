@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { run } from "../command.ts";
+import { run } from "../processes.ts";
 import { answers, copyProject, type DevServer, KEY, removeProject, startDev } from "./dev-server.ts";
 import { listAll, send } from "./send.ts";
 

@@ -56,7 +56,7 @@ describe("the site", () => {
     },
   );
 
-  it.each(["/v1", "/v1/", "/v1/openapi.json", "/v1/index.html", "/v1/page.js"])(
+  it.each(["/v1", "/v1/", "/v1/openapi.json", "/v1/index.html", "/v1/reference.js"])(
     "leaves %s to the Worker, which requires the key",
     async (path) => {
       expect((await send(ORIGIN + path)).status).toBe(401);

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { expect, inject, it, vi } from "vitest";
 import { smoke } from "../../scripts/deploy/smoke.ts";
-import { launch, outcome } from "../command.ts";
+import { launch, outcome } from "../processes.ts";
 import { KEY } from "./dev-server.ts";
 import { send } from "./send.ts";
 
