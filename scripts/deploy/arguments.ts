@@ -2,22 +2,28 @@
 
 import { parseArgs } from "node:util";
 import { readEnvironment } from "../environment.ts";
-import { parseKeys, readKeysFile } from "./keys.ts";
+import { parseKeys } from "./keys.ts";
 
 export const USAGE = `API_KEY=<key> npm run deploy:<environment> [-- --wait <seconds, by default 90>]
-   or: npm run deploy:<environment> -- --secrets-file <file> [--revoke-all-keys] [--location <hint> | --jurisdiction <name>] [--wait <seconds>]
+   or: npm run deploy:<environment> -- --new-key|--set-keys [--location <hint> | --jurisdiction <name>] [--wait <seconds>]
 See "Deploy" in docs/OPERATIONS.md.`;
+
+const FLAG = { type: "boolean", default: false } as const;
 
 export type Arguments = ReturnType<typeof parseArguments>;
 
 /** Throws with a message for the operator. */
-export function parseArguments(args: string[], env: NodeJS.Dict<string>) {
+export function parseArguments(
+  args: string[],
+  { API_KEY, SMOKE_URL, GITHUB_ACTIONS, GITHUB_OUTPUT }: NodeJS.Dict<string>,
+) {
   const { values, positionals } = parseArgs({
     args,
     allowPositionals: true,
     options: {
-      "secrets-file": { type: "string" },
-      "revoke-all-keys": { type: "boolean", default: false },
+      "new-key": FLAG,
+      "set-keys": FLAG,
+      "revoke-all-keys": FLAG,
       location: { type: "string" },
       jurisdiction: { type: "string" },
       wait: { type: "string", default: "90" },
@@ -25,23 +31,34 @@ export function parseArguments(args: string[], env: NodeJS.Dict<string>) {
   });
   const [name = "", ...rest] = positionals;
   if (rest.length > 0) throw new Error("Too many arguments. Write --location=<hint> or --jurisdiction=<name> in full.");
-  const { location, jurisdiction, wait, "secrets-file": secretsFile } = values;
+  const { location, jurisdiction, wait, "new-key": adds, "set-keys": sets, "revoke-all-keys": revokesAll } = values;
   const place = Object.entries({ location, jurisdiction }).filter(([, value]) => value !== undefined);
   if (place.length > 1) throw new Error("Use --location or --jurisdiction, not both.");
   if (!/^\d+$/.test(wait)) throw new Error("--wait must be a number of seconds.");
+  if (adds && sets) throw new Error("Use --new-key or --set-keys, not both.");
+  if (revokesAll && !adds && !sets) throw new Error("--revoke-all-keys needs --new-key or --set-keys.");
+  if (adds && revokesAll && API_KEY) throw new Error("Unset API_KEY: a revoked key might be in it. Or use --set-keys.");
+  if (adds && GITHUB_ACTIONS) throw new Error("--new-key prints a key, which the log of a workflow would keep.");
   return {
     environment: readEnvironment(name),
-    secretsFile,
-    /** Those of the secrets file. Without one, those in API_KEY, which the environment must have already. */
-    keys: secretsFile === undefined ? parseKeys("API_KEY", env["API_KEY"]) : readKeysFile(secretsFile),
-    /** Whether the environment may lose all its keys, so that all callers are rejected. */
-    revokesAllKeys: values["revoke-all-keys"],
+    keys: {
+      /** Those in API_KEY. At least one, except with --new-key. */
+      given: adds && !API_KEY ? [] : parseKeys("API_KEY", API_KEY).all,
+      /** Whether a new key is added to those. */
+      adds,
+      /** Whether those become the environment's keys. */
+      change: adds || sets,
+      /** Whether the environment may lose all its keys, so that all callers are rejected. */
+      revokesAll,
+    },
     /** Where to store the data: a flag of `d1 create`. */
     place: place.map(([flag, value]) => `--${flag}=${value}`),
     /** Milliseconds. */
     wait: Number(wait) * 1000,
     // A workflow sets it to an empty string if its variable is not set.
-    smokeUrl: env["SMOKE_URL"] ? parseBase("SMOKE_URL", env["SMOKE_URL"]) : undefined,
+    smokeUrl: SMOKE_URL ? parseBase("SMOKE_URL", SMOKE_URL) : undefined,
+    /** The file for the outputs of a step in a GitHub workflow. */
+    outputs: GITHUB_OUTPUT,
   };
 }
 

@@ -1,25 +1,55 @@
-// The keys that a command is given: by the variable API_KEY, or by a secrets file for Wrangler. A message never quotes one.
+// The API keys of an environment: those in API_KEY, how Wrangler gets them, and what a version's message records about its own,
+// because nobody can read a secret. A message to the operator never quotes a key.
 
-import { readFileSync, statSync } from "node:fs";
-import { parseEnv } from "node:util";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { readKeys } from "../../src/http/authentication.ts";
+import type { wrangler } from "../wrangler.ts";
 
 /** The keys of a secret, which is a comma-separated list. The newest is the last one. Throws with a message for the operator. */
 export function parseKeys(source: string, secret = "") {
   if (!secret) throw new Error(`${source} is missing or empty.`);
-  const { keys: all, invalid } = readKeys(secret);
-  const newest = all.at(-1);
-  if (newest && invalid.length === 0) return { all, newest };
-  const rule = "a key has up to 512 letters, digits and -._~+/ characters, and may end in =";
-  throw new Error(`${source} has entries that are not valid keys: ${invalid.join(", ")} (${rule}).`);
+  const { keys, invalid } = readKeys(secret);
+  const newest = keys.at(-1);
+  if (newest && invalid.length === 0) return { all: [...new Set(keys)], newest };
+  const problem =
+    invalid.length === 1 ? `entry ${invalid} is not a valid key` : `entries ${invalid.join(", ")} are not valid keys`;
+  throw new Error(
+    `${source}: ${problem} (a key has up to 512 letters, digits and -._~+/ characters, and may end in =).`,
+  );
 }
 
-/** The keys in a file with the line API_KEY=…, and no other. Throws with a message for the operator. */
-export function readKeysFile(file: string) {
-  // Wrangler reads it again, which a pipe does not allow.
-  if (!statSync(file).isFile()) throw new Error(`${file} is not a file.`);
-  const { API_KEY, ...others } = parseEnv(readFileSync(file, "utf8"));
-  // Wrangler would upload them too, as secrets of the Worker.
-  if (Object.keys(others).length > 0) throw new Error(`${file} must contain only the line API_KEY=<key>.`);
-  return parseKeys(`The line API_KEY=<key> in ${file}`, API_KEY);
+/** Calls `use` with a secrets file for Wrangler. Only SIGKILL leaves it behind, in a folder that only its owner can enter. */
+export async function withSecretsFile<T>(API_KEY: string, use: (file: string) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), "animal-store-keys-"));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  process.once("exit", remove);
+  const file = join(folder, "secrets.json");
+  writeFileSync(file, JSON.stringify({ API_KEY }), { mode: 0o600 });
+  return use(file).finally(() => {
+    process.off("exit", remove);
+    remove();
+  });
+}
+
+/** The start of a version's message: whether it changes the keys, and how many it has (0 if that is not known). */
+export const keysMark = (isChanged: boolean, count: number) =>
+  count ? `[${isChanged ? "new keys" : "keys"}: ${count}] ` : "";
+
+/**
+ * How many keys the version `current` has (0 if that is not known). `isPending`: whether a version that was uploaded later changes the
+ * keys, because the next upload inherits those. Wrangler lists the ten newest versions. Throws WranglerFailed.
+ */
+export async function readKeyHistory(current: string, environment: string, run: typeof wrangler) {
+  const list = await run(["versions", "list", "--json", "--env", environment]);
+  const versions: { id: string; annotations?: Record<string, string> }[] = JSON.parse(list);
+  // Oldest first.
+  const marks = versions.map(({ annotations = {} }) =>
+    annotations["workers/triggered_by"] === "secret" ? "[new keys]" : (annotations["workers/message"] ?? ""),
+  );
+  const position = versions.findIndex(({ id }) => id === current);
+  const [, count = 0] = /^\[(?:new )?keys: (\d+)\]/.exec(marks[position] ?? "") ?? [];
+  const isPending = marks.slice(position + 1).some((mark) => mark.startsWith("[new keys"));
+  return { count: Number(count), isPending };
 }

@@ -22,11 +22,12 @@ export interface Limits {
   signal?: AbortSignal;
 }
 
-export type Answer = Awaited<ReturnType<typeof send>>;
+export type Reply = Awaited<ReturnType<typeof send>>;
 
 export const INTERVAL = 500; // milliseconds
 const REQUEST_TIMEOUT = 10_000; // milliseconds
 const MAX_BYTES = 1_000_000; // of an answer
+const REJECTED = '\nCloudflare may have rejected the request: see "Use a custom domain" in docs/OPERATIONS.md.';
 
 /**
  * Repeats a request until the version answers anything except 503, which is temporary, and does so this many times in a row.
@@ -63,10 +64,14 @@ async function send({ base, version, override }: Target, path: string, request: 
   const excerpt = (key ? text.replaceAll(key, "<key>") : text).replaceAll(/\s+/g, " ").slice(0, 300);
   const { status } = response;
   const by = response.headers.get(VERSION_HEADER);
+  if (!by && (version || status === 403)) {
+    const expected = version ? `version ${version}` : "it";
+    const cause = status === 403 ? REJECTED : "";
+    throw new Error(`${url} answers ${status}: ${expected} did not answer as this service. ${excerpt}${cause}`);
+  }
   if (version && by !== version) {
-    const instead = /^[\w-]{1,36}$/.test(by ?? "") ? `version ${by}` : "something other than this service";
-    const cause = by && override ? " The version override was ignored." : "";
-    throw new Error(`${url} is answered by ${instead} (${status}) instead of version ${version}.${cause}`);
+    const cause = override ? " The version override was ignored." : "";
+    throw new Error(`${url} is answered by version ${by} (${status}) instead of version ${version}.${cause}`);
   }
   if (status === 503) throw new Error(`${url} answers 503: ${excerpt}`);
   const sent = `${request.method ?? "GET"} ${path.slice(0, 100)}`;

@@ -11,25 +11,21 @@ import { printable, readArguments } from "../command-line.ts";
 import { SMOKE_TEST } from "../environment.ts";
 import { parseBase } from "./arguments.ts";
 import { parseKeys } from "./keys.ts";
-import { type Answer, INTERVAL, type Limits, poll, type Target } from "./poll.ts";
+import { INTERVAL, type Limits, poll, type Reply, type Target } from "./poll.ts";
 
 // The key belongs to this animal: with a different one, the service would reject the key.
 const NEW_PET = printJson(SMOKE_TEST.pet);
 
-/** `environment`: where the service runs, for the remedy in a message. Throws an Error that names the request that failed. */
-export async function smoke(target: Target, key: string, limits: Limits, environment = "<environment>"): Promise<void> {
+/** `environment`: its name, for the remedy in a message. Throws an Error that names the request that failed. */
+export async function smoke(target: Target, key: string, limits: Limits, environment?: string): Promise<void> {
   // The key and, later, the newest bookmark, so that a replica has what was stored.
   const headers: Record<string, string> = { Authorization: `Bearer ${key}` };
-  async function call(path: string, request: RequestInit = {}): Promise<Answer> {
-    const answer = await poll(target, path, { ...request, headers: { ...headers, ...request.headers } }, limits);
-    if (answer.status === 401) {
-      // A new version has the keys that were uploaded last, unless it brings its own.
-      const cause = "If callers use it, a deployment with a secrets file did not finish: deploy with a secrets file.";
-      throw new Error(`${answer.request}: the service does not have this key (401). ${target.override ? cause : ""}`);
-    }
-    const newest = answer.headers.get(BOOKMARK_HEADER);
+  async function call(path: string, request: RequestInit = {}): Promise<Reply> {
+    const reply = await poll(target, path, { ...request, headers: { ...headers, ...request.headers } }, limits);
+    if (reply.status === 401) throw new Error(`${reply.request}: the service does not have this key (401).`);
+    const newest = reply.headers.get(BOOKMARK_HEADER);
     if (newest) headers[BOOKMARK_HEADER] = newest;
-    return answer;
+    return reply;
   }
   const create = (body: string, others: Record<string, string> = {}) =>
     call("/pets", { method: "POST", headers: { "Content-Type": "application/json", ...others }, body });
@@ -41,9 +37,12 @@ export async function smoke(target: Target, key: string, limits: Limits, environ
 
   const created = await create(NEW_PET, { [IDEMPOTENCY_HEADER]: SMOKE_TEST.key });
   if (created.status === 422) {
+    // Plain HTTP is possible only on this machine.
+    const isLocal = !environment && target.base.startsWith("http:");
+    const flags = isLocal ? "--local" : `--env ${environment ?? "<environment>"} --remote`;
     throw new Error(`POST /pets: somebody with a key has used the smoke test's Idempotency-Key for a different animal (422).
 The service is not broken. Delete that animal, and run the test again:
-npx wrangler d1 execute DB --env ${environment} --remote --command "DELETE FROM pets WHERE idempotency_key = '${SMOKE_TEST.key}'"`);
+npx wrangler d1 execute DB ${flags} --command "DELETE FROM pets WHERE idempotency_key = '${SMOKE_TEST.key}'"`);
   }
   const [, id = ""] = /^\{"id":(\d{1,19}),/.exec(created.text) ?? [];
   const pet = NEW_PET.replace("{", `{"id":${id || "<id>"},`);
@@ -83,15 +82,15 @@ export async function waitUntilReady(target: Target, limits: Limits): Promise<vo
   expectError(await poll(target, "/pets", request, limits, target.version ? 5 : 1), 401, "unauthorized", CHALLENGE);
 }
 
-/** Throws unless the answer has the status, the text in its body, and the header. */
-function expect(answer: Answer, status: number, text: string, [name, value]: [string?, string?] = []): void {
-  if (answer.status === status && answer.text.includes(text) && (!name || answer.headers.get(name) === value)) return;
+/** Throws unless the reply has the status, the text in its body, and the header. */
+function expect(reply: Reply, status: number, text: string, [name, value]: [string?, string?] = []): void {
+  if (reply.status === status && reply.text.includes(text) && (!name || reply.headers.get(name) === value)) return;
   const expected = `${status} ${text}${name ? ` with ${name}: ${value}` : ""}`;
-  throw new Error(`${answer.request}: expected ${expected}, got ${answer.status}: ${answer.excerpt}`);
+  throw new Error(`${reply.request}: expected ${expected}, got ${reply.status}: ${reply.excerpt}`);
 }
 
-function expectError(answer: Answer, status: number, code: string, challenge?: string): void {
-  expect(answer, status, `"code":"${code}"`, challenge ? ["WWW-Authenticate", challenge] : []);
+function expectError(reply: Reply, status: number, code: string, challenge?: string): void {
+  expect(reply, status, `"code":"${code}"`, challenge ? ["WWW-Authenticate", challenge] : []);
 }
 
 if (import.meta.main) {

@@ -8,7 +8,7 @@ import { WranglerFailed } from "../../scripts/wrangler.ts";
 import { CHALLENGE, INVALID_TOKEN } from "../../src/http/authentication.ts";
 import { DEPRECATION_HEADERS } from "../../src/pets/deprecation.ts";
 
-type Answer = [status: number, body: string, headers?: Record<string, string>];
+type Canned = [status: number, body: string, headers?: Record<string, string>];
 
 export type Account = Awaited<ReturnType<typeof startAccount>>;
 
@@ -21,7 +21,7 @@ export async function startAccount() {
   await once(server.listen(0, "127.0.0.1"), "listening");
   const address = server.address();
 
-  function serve({ method, url = "", headers }: IncomingMessage): Answer {
+  function serve({ method, url = "", headers }: IncomingMessage): Canned {
     const traffic = account.traffic ?? {};
     const [, wanted = ""] = /="(.+)"/.exec(String(headers["cloudflare-workers-version-overrides"])) ?? [];
     const [first = ""] = Object.keys(traffic).sort((a, b) => (traffic[b] ?? 0) - (traffic[a] ?? 0));
@@ -33,6 +33,14 @@ export async function startAccount() {
     return [status, body, { "Worker-Version": version, ...others }];
   }
 
+  /** The keys of the newest version stay, unless it gets others. */
+  function upload(args: string[], env: NodeJS.Dict<string>): string {
+    const id = account.versions.has("new") ? `new${account.versions.size}` : "new";
+    account.versions.set(id, env["API_KEY"]?.split(",") ?? [...account.versions.values()].at(-1) ?? []);
+    account.messages.set(id, args.find((arg) => arg.startsWith("--message="))?.replace("--message=", "") ?? "");
+    return id;
+  }
+
   const account = {
     base: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/v1`,
     databases: [{ name: "animal-store-staging" }],
@@ -40,6 +48,10 @@ export async function startAccount() {
     traffic: { current: 100 } as Traffic | undefined,
     /** The keys of each version. */
     versions: new Map([["current", ["key"]]]),
+    /** Those of versions that have one. */
+    messages: new Map<string, string>(),
+    /** Whether it is said that a version is deployed at 0%. */
+    listsZero: true,
     /** Whether the version override header is honored. */
     overrides: true,
     /** The Wrangler commands that were run, without their flags. */
@@ -47,7 +59,7 @@ export async function startAccount() {
     /** Called before each command. What it throws, the command throws. */
     onCommand: (_command: string): void => {},
     /** Called for each request. Replaces the answer of the version. */
-    onRequest: (_version: string, _request: string): Answer | undefined => undefined,
+    onRequest: (_version: string, _request: string): Canned | undefined => undefined,
     async run(args: string[], env: NodeJS.Dict<string> = {}) {
       const command = args.filter((arg) => !/^(-|staging$)/.test(arg)).join(" ");
       account.commands.push(command);
@@ -55,18 +67,28 @@ export async function startAccount() {
       switch (args.slice(0, 2).join(" ")) {
         case "deployments status": {
           if (!account.traffic) throw new WranglerFailed(command, "This Worker does not exist. [code: 10090]");
-          const versions = Object.entries(account.traffic).map(([id, percentage]) => ({ version_id: id, percentage }));
-          return JSON.stringify({ versions });
+          const shares = Object.entries(account.traffic).filter(([, share]) => share > 0 || account.listsZero);
+          return JSON.stringify({ versions: shares.map(([version_id, percentage]) => ({ version_id, percentage })) });
         }
+        case "versions list":
+          return JSON.stringify(
+            [...account.versions.keys()].map((id) => ({
+              id,
+              annotations: { "workers/message": account.messages.get(id) },
+            })),
+          );
         case "d1 list":
           return JSON.stringify(account.databases);
-        case "deploy --env":
-          account.traffic = { new: 100 };
-          account.versions.set("new", env["API_KEY"]?.split(",") ?? []);
-          return "Current Version ID: new";
+        case "deploy --env": {
+          const id = upload(args, env);
+          account.traffic = { [id]: 100 };
+          return `Current Version ID: ${id}`;
+        }
         case "versions upload":
-          account.versions.set("new", env["API_KEY"]?.split(",") ?? [...account.versions.values()].at(-1) ?? []);
-          return "Worker Version ID: new";
+          return `Worker Version ID: ${upload(args, env)}`;
+        case "rollback current":
+          account.traffic = { current: 100 };
+          break;
         case "versions deploy":
           account.traffic = Object.fromEntries(
             args
@@ -85,13 +107,13 @@ export async function startAccount() {
 }
 
 const PET = `{"id":1,"name":"Smoke test","categoryId":9223372036854775807,"status":"sold"}`;
-const error = (status: number, code: string, challenge = ""): Answer => [
+const error = (status: number, code: string, challenge = ""): Canned => [
   status,
   `{"code":"${code}"}`,
   { "WWW-Authenticate": challenge },
 ];
 
-function answerOf(request: string, headers: IncomingMessage["headers"], keys: string[], key = ""): Answer {
+function answerOf(request: string, headers: IncomingMessage["headers"], keys: string[], key = ""): Canned {
   if (!key) return error(401, "unauthorized", CHALLENGE);
   if (!keys.includes(key)) return error(401, "unauthorized", INVALID_TOKEN);
   if (headers["idempotency-key"]) return [201, PET, { Location: "/v1/pets/1" }];

@@ -1,19 +1,12 @@
 // The command line of a deployment, its addresses and its keys.
 
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { parseArguments } from "../../scripts/deploy/arguments.ts";
 import { printedBase } from "../../scripts/deploy/deploy.ts";
 import { environmentNames, readEnvironment } from "../../scripts/environment.ts";
 import { WranglerFailed } from "../../scripts/wrangler.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "animal-store-arguments-"));
-afterAll(() => rmSync(folder, { recursive: true }));
-
 const secret = "s3cret-value";
-const file = join(folder, "secrets.env");
 const read = (args: string[], env: NodeJS.Dict<string> = {}) => parseArguments(args, { API_KEY: secret, ...env });
 
 it("the environments are those of wrangler.toml", () => {
@@ -25,35 +18,38 @@ it("the environments are those of wrangler.toml", () => {
 it("the arguments have defaults", () => {
   expect(read(["staging"], { API_KEY: " one , two\n", SMOKE_URL: "" })).toEqual({
     environment: readEnvironment("staging"),
-    keys: { all: ["one", "two"], newest: "two" },
-    revokesAllKeys: false,
+    keys: { given: ["one", "two"], adds: false, change: false, revokesAll: false },
     place: [],
     wait: 90_000,
   });
 });
 
 it("all arguments are read", () => {
-  writeFileSync(file, '# keys\r\nAPI_KEY="one,two"\r\n');
-  const args = ["staging", "--secrets-file", file, "--revoke-all-keys", "--location", "weur", "--wait", "5"];
-  expect(read(args, { SMOKE_URL: "https://api.example.com/v1/" })).toMatchObject({
-    secretsFile: file,
-    keys: { all: ["one", "two"], newest: "two" },
-    revokesAllKeys: true,
+  const args = ["staging", "--set-keys", "--revoke-all-keys", "--location", "weur", "--wait", "5"];
+  expect(
+    read(args, { API_KEY: "one,two,one", SMOKE_URL: "https://api.example.com/v1/", GITHUB_OUTPUT: "file" }),
+  ).toMatchObject({
+    keys: { given: ["one", "two"], adds: false, change: true, revokesAll: true },
     place: ["--location=weur"],
     wait: 5_000,
     smokeUrl: "https://api.example.com/v1",
+    outputs: "file",
   });
-  expect(read(["production", "--jurisdiction=eu"])).toMatchObject({ place: ["--jurisdiction=eu"] });
+  expect(read(["production", "--jurisdiction=eu", "--new-key"], { API_KEY: "" })).toMatchObject({
+    keys: { given: [], adds: true, change: true },
+    place: ["--jurisdiction=eu"],
+  });
 });
 
 it.each([
   [[], "The environment must be staging or production."],
   [["test"], "The environment must be staging or production."],
   [["staging", "weur"], "Too many arguments. Write --location=<hint> or --jurisdiction=<name> in full."],
-  [["staging", "--secret-file", "s.env"], "Unknown option '--secret-file'"],
+  [["staging", "--new-keys"], "Unknown option '--new-keys'"],
   [["staging", "--location=weur", "--jurisdiction=eu"], "Use --location or --jurisdiction, not both."],
-  [["staging", "--secrets-file", "nowhere.env"], "no such file or directory, stat 'nowhere.env'"],
-  [["staging", "--secrets-file", "docs"], "docs is not a file."],
+  [["staging", "--new-key", "--set-keys"], "Use --new-key or --set-keys, not both."],
+  [["staging", "--revoke-all-keys"], "--revoke-all-keys needs --new-key or --set-keys."],
+  [["staging", "--new-key", "--revoke-all-keys"], "Unset API_KEY: a revoked key might be in it. Or use --set-keys."],
   [["staging", "--wait", "1m"], "--wait must be a number of seconds."],
 ])("rejects the arguments %j", (args, message) => {
   expect(() => read(args)).toThrow(message);
@@ -61,23 +57,16 @@ it.each([
 
 it.each([
   ["", "API_KEY is missing or empty."],
-  [`${secret},a b,${secret},`, "API_KEY has entries that are not valid keys: 2, 4 ("],
-  [`${secret}\n${secret}`, "API_KEY has entries that are not valid keys: 1 ("],
-  ["k".repeat(513), "API_KEY has entries that are not valid keys: 1 ("],
+  [`${secret},a b,${secret},`, "API_KEY: entries 2, 4 are not valid keys ("],
+  [`${secret}\n${secret}`, "API_KEY: entry 1 is not a valid key ("],
+  ["k".repeat(513), "API_KEY: entry 1 is not a valid key ("],
 ])("rejects API_KEY=%j without quoting it", (API_KEY, message) => {
   expect(() => read(["staging"], { API_KEY })).toThrow(message);
   expect(() => read(["staging"], { API_KEY })).not.toThrow(secret);
 });
 
-it.each([
-  ["with a different secret", `API_KEY=${secret}\nOTHER=x\n`, "must contain only the line API_KEY=<key>."],
-  ["of JSON", `{"API_KEY": "${secret}"}`, "is missing or empty."],
-  ["in UTF-16", Buffer.from(`\ufeffAPI_KEY=${secret}`, "utf16le"), "must contain only the line API_KEY=<key>."],
-  ["with an invalid entry", `API_KEY=${secret},a b\n`, "has entries that are not valid keys: 2 ("],
-])("rejects a secrets file %s without quoting it", (_, content, problem) => {
-  writeFileSync(file, content);
-  expect(() => read(["staging", "--secrets-file", file])).toThrow(`${file} ${problem}`);
-  expect(() => read(["staging", "--secrets-file", file])).not.toThrow(secret);
+it("prints no new key into the log of a workflow", () => {
+  expect(() => read(["staging", "--new-key"], { GITHUB_ACTIONS: "true" })).toThrow("--new-key prints a key");
 });
 
 it("allows plain HTTP only on this machine", () => {

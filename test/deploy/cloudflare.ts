@@ -15,6 +15,7 @@ const BOOKMARK = "00000000-00000001-00000002-0123456789abcdef0123456789abcdef";
 
 interface Version {
   id: string;
+  created: string;
   annotations: Record<string, string>;
   modules: Record<string, string>;
   mainModule: string;
@@ -32,8 +33,9 @@ interface Metadata {
 }
 
 // It gives access to the database, which it shares with all versions.
-const HUB = {
+const HUB: Version = {
   id: "hub",
+  created: "",
   annotations: {},
   modules: { hub: "export default {}" },
   mainModule: "hub",
@@ -57,6 +59,10 @@ export async function startCloudflare() {
     requests: [] as string[],
     /** How the next imports break: before they start, or after they stored everything. */
     importFaults: [] as ("before" | "after")[],
+    /** How many of the next deployments get a gateway's page instead. */
+    gatewayFaults: 0,
+    /** Called after each deployment. */
+    onDeployment: () => {},
   };
   const { databases, versions, requests } = account;
 
@@ -143,10 +149,13 @@ export async function startCloudflare() {
     const kept = metadata.keep_bindings?.includes("secret_text") ? versions[0]?.keys : undefined;
     const keys = metadata.bindings.find(({ type }) => type === "secret_text")?.text ?? kept ?? "";
     const id = randomUUID();
-    versions.unshift({ id, annotations, modules, mainModule, compatibilityDate, keys });
+    const created = new Date().toISOString();
+    versions.unshift({ id, created, annotations, modules, mainModule, compatibilityDate, keys });
     await use(() => runtime.setOptions(options()));
     return { id, startup_time_ms: 1, metadata: { has_preview: false }, resources: { script: { etag: "" } } };
   }
+
+  const versionOf = (wanted = "") => versions.find(({ id }) => id === wanted) ?? HUB;
 
   router.put("/workers/scripts/:name", async (request) => {
     const { id } = await upload(request);
@@ -165,8 +174,22 @@ export async function startCloudflare() {
   );
   const deployment = () => ({ ...metadata, id: randomUUID(), versions: account.serving });
   router.get("/workers/scripts/:name/deployments", () => ok({ deployments: [deployment()] }));
+  router.get("/workers/scripts/:name/versions", () =>
+    ok({
+      items: versions.map(({ id, created, annotations }) => ({ id, annotations, metadata: { created_on: created } })),
+    }),
+  );
   router.post("/workers/scripts/:name/deployments", async (request) => {
-    ({ versions: account.serving } = (await request.json()) as { versions: typeof account.serving });
+    if (account.gatewayFaults-- > 0) return new Response("<title>502 Bad Gateway</title>", { status: 502 });
+    const next = ((await request.json()) as { versions: typeof account.serving }).versions;
+    // As for Cloudflare, an older version with other secrets needs a flag that only `wrangler rollback` sends.
+    const [target, current] = [versionOf(next[0]?.version_id), versionOf(account.serving[0]?.version_id)];
+    const isOlder = versions.indexOf(target) > versions.indexOf(current);
+    if (isOlder && target.keys !== current.keys && request.query["force"] !== "true") {
+      return refuse(400, 10220, "The following secrets have changed: API_KEY");
+    }
+    account.serving = next;
+    account.onDeployment();
     return ok(deployment());
   });
   // What Wrangler reads of a Worker at various paths.

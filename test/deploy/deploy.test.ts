@@ -1,4 +1,5 @@
-// Staging with the real Wrangler, from nothing to a first deployment, one that replaces a key, and a plain `wrangler deploy`.
+// Staging with the real Wrangler, from nothing to a first deployment, one that adds a key, one that is interrupted after its
+// version serves, and a plain `wrangler deploy`.
 // What a deployment decides is in deployment.test.ts.
 
 import { execFileSync } from "node:child_process";
@@ -39,6 +40,9 @@ const statusWith = async (key: string) => (await list(key)).status;
 write(".env", "API_KEY=local\n");
 write("staging.env", "API_KEY=one\n");
 
+/** The key that the first deployment prints. */
+let first = "";
+
 it("is not deployed by Wrangler alone before its database exists", async () => {
   const [{ status, output }, dryRun] = await Promise.all([
     run("npx wrangler deploy --env staging --secrets-file staging.env"),
@@ -53,21 +57,22 @@ it("is not deployed by Wrangler alone before its database exists", async () => {
   expect(cloudflare.requests.filter((request) => !request.startsWith("GET "))).toEqual([]);
 });
 
-it("is deployed the first time: the database at the given location, its migrations, the Worker", async () => {
+it("is deployed the first time: the database at the given location, its migrations, the Worker with a new key", async () => {
   removeProject(join(folder, ".wrangler"));
-  const { status, output } = await run("npm run deploy:staging -- --secrets-file staging.env --location weur");
-  const [first] = cloudflare.versions;
-  expect(output.trim()).toMatch(RegExp(`${WORKER}: version ${first?.id} serves all requests, at ${base}\\.$`));
+  const { status, output } = await run("npm run deploy:staging -- --new-key --location weur");
+  [, first = ""] = /^New key: (\S+)$/m.exec(output) ?? [];
+  const [version] = cloudflare.versions;
+  expect(output.trim()).toMatch(RegExp(`${WORKER}: version ${version?.id} serves all requests, at ${base}\\.$`));
   // Wrangler's advice, which must not be followed, and what the build says to those who deploy without this command.
   expect(output).not.toMatch(/add the following snippet|does not apply migrations/);
   expect(status).toBe(0);
   expect(cloudflare.databases).toMatchObject([{ name: WORKER, primary_location_hint: "weur" }]);
   const applied = await cloudflare.query("SELECT name FROM d1_migrations ORDER BY id");
   expect(applied.map(({ name }) => name)).toEqual(readdirSync(join(folder, "migrations")).sort());
-  expect([await statusWith("one"), await statusWith("local")]).toEqual([200, 401]);
-  expect(first?.annotations).toEqual({ "workers/message": "[new keys]" });
+  expect([await statusWith(first), await statusWith("local")]).toEqual([200, 401]);
+  expect(version?.annotations).toEqual({ "workers/message": "[new keys: 1]" });
   // The names and lines of a stack in the log are those of the source.
-  expect(/^(async )?function createPet\(/m.test(Object.values(first?.modules ?? {}).join("\n"))).toBe(true);
+  expect(/^(async )?function createPet\(/m.test(Object.values(version?.modules ?? {}).join("\n"))).toBe(true);
   // Wrangler would keep a copy of what it prints.
   expect(existsSync(join(folder, ".wrangler/logs"))).toBe(false);
 });
@@ -79,19 +84,18 @@ it("gets a new key without a rejected request", async () => {
   git("add", "--all");
   git("commit", "--quiet", "--message", 'pets: say "more"');
   write("migrations/9999_untracked.sql", "SELECT 1;");
-  write("next.env", "API_KEY=one,two\n");
   const seen = new Set<string>();
   let isDeploying = true;
   const caller = async () => {
     while (isDeploying) {
-      const { status, headers } = await list("one");
+      const { status, headers } = await list(first);
       seen.add(`${status} ${headers.get("Worker-Version")}`);
     }
   };
   const calls = caller();
   const before = cloudflare.versions[0]?.id;
-  const env = { API_KEY: "other", SMOKE_URL: `${base}/` };
-  const { status, output } = await run("npm run deploy:staging -- --secrets-file next.env", env);
+  const env = { API_KEY: `${first},two`, SMOKE_URL: `${base}/` };
+  const { status, output } = await run("npm run deploy:staging -- --set-keys", env);
   isDeploying = false;
   await calls;
   const [version] = cloudflare.versions;
@@ -101,13 +105,39 @@ it("gets a new key without a rejected request", async () => {
   expect(status).toBe(0);
   expect(cloudflare.serving).toEqual([{ version_id: version?.id, percentage: 100 }]);
   expect([...seen]).toEqual([`200 ${before}`, `200 ${version?.id}`]);
-  expect(await Promise.all(["one", "two", "other"].map(statusWith))).toEqual([200, 200, 401]);
+  expect(await Promise.all([first, "two", "local"].map(statusWith))).toEqual([200, 200, 401]);
   expect(version?.annotations).toEqual({
     "workers/tag": `${git("rev-parse", "--short", "HEAD").trim()}-dirty`,
-    "workers/message": '[new keys] pets: say "more"',
+    "workers/message": '[new keys: 2] pets: say "more"',
   });
   expect(await cloudflare.query("SELECT count(*) AS animals FROM pets")).toEqual([{ animals: 1 }]);
 });
+
+// On Windows, one process cannot send Ctrl-C to another.
+it.skipIf(process.platform === "win32")(
+  "gets its traffic back from a version with other keys, although Cloudflare fails once",
+  async () => {
+    const [before] = cloudflare.versions;
+    const env = { API_KEY: "two,three" };
+    const { child, ended } = start("node scripts/deploy/deploy.ts staging --set-keys", env);
+    cloudflare.onDeployment = () => {
+      if (cloudflare.serving[0]?.version_id === before?.id) return;
+      cloudflare.onDeployment = () => {};
+      cloudflare.gatewayFaults = 1;
+      if (child.pid) process.kill(-child.pid, "SIGINT");
+    };
+    const { status, errors } = await ended;
+    expect(errors.trim()).toMatch(
+      RegExp(`Traffic: ${before?.id}@100%\\. .*\n.*\nAPI_KEY=… npm run deploy:staging -- --set-keys$`),
+    );
+    expect(status).toBe(130);
+    expect(cloudflare.serving).toEqual([{ version_id: before?.id, percentage: 100 }]);
+    expect(await Promise.all([first, "three"].map(statusWith))).toEqual([200, 401]);
+    const finished = await run("npm run deploy:staging -- --set-keys", env);
+    expect(finished.status).toBe(0);
+    expect(await Promise.all([first, "two", "three"].map(statusWith))).toEqual([401, 200, 200]);
+  },
+);
 
 it("is deployed by Wrangler alone, which says what that leaves out", async () => {
   const { status, output } = await run("npx wrangler deploy --env staging");
@@ -117,7 +147,6 @@ it("is deployed by Wrangler alone, which says what that leaves out", async () =>
   expect(await statusWith("two")).toBe(200);
 });
 
-// On Windows, one process cannot send Ctrl-C to another.
 it.skipIf(process.platform === "win32")("a second Ctrl-C ends a deployment whose API hangs", async () => {
   const api = createServer().listen(0, "127.0.0.1");
   await once(api, "listening");
