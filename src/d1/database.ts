@@ -39,16 +39,25 @@ export async function runStatement(statement: D1PreparedStatement): Promise<Reco
 
 const MIGRATE = "npx wrangler d1 migrations apply DB --env <environment> --remote";
 
+/** The JSON that a statement selects as `json`. Throws if D1 returned a row without it. */
+export function jsonIn(row: Record<string, unknown> | undefined): string {
+  const json = row?.["json"];
+  if (typeof json !== "string" || !json.startsWith('{"id":')) throw new Error("D1 returned a row without its JSON.");
+  return json;
+}
+
+// Repeating a statement immediately makes these worse.
+const OVERLOADED = /overloaded|queued|\b(CPU|memory)\b.* limit/i;
+
 // D1 has no error codes. https://developers.cloudflare.com/d1/observability/debug-d1/ lists some of its messages; the others
 // were seen in production.
 const TRANSIENT = new RegExp(
   [
+    OVERLOADED.source,
     "network connection lost",
     "\\breset\\b",
     "D1_RESET_DO",
     "transient issue",
-    "overloaded",
-    "too many requests queued",
     "time(d )?out",
     "replica disconnected from primary",
     "internal error; reference",
@@ -72,8 +81,9 @@ const FIRST_WAIT = 100; // milliseconds, at most
 const NO_RETRY_AFTER = 5_000; // milliseconds
 
 /**
- * Runs a round trip that is safe to repeat, and repeats it while D1 fails transiently. D1 itself retries only reads: after a
- * failed write, it is unknown whether anything was stored. Waits a random time, up to 100 ms and then 200 ms ("full jitter").
+ * Runs a round trip that is safe to repeat, and repeats it while D1 fails transiently but is not overloaded. D1 itself retries
+ * only reads: after a failed write, it is unknown whether anything was stored. Waits a random time, up to 100 ms and then 200 ms
+ * ("full jitter").
  */
 export async function retryTransient<T>(trip: () => Promise<T>): Promise<T> {
   const start = Date.now();
@@ -82,7 +92,7 @@ export async function retryTransient<T>(trip: () => Promise<T>): Promise<T> {
       return await trip();
     } catch (failure) {
       const isLast = tries === MAX_TRIES || Date.now() - start > NO_RETRY_AFTER;
-      if (isLast || !(failure instanceof TransientFailure)) throw failure;
+      if (isLast || !(failure instanceof TransientFailure) || OVERLOADED.test(failure.message)) throw failure;
       await scheduler.wait(Math.random() * FIRST_WAIT * tries);
     }
   }

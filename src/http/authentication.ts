@@ -1,4 +1,4 @@
-// Bearer keys (RFC 6750). Keys are compared in constant time, in buffers of one fixed length and with every valid key, so that
+// API keys, sent as bearer tokens (RFC 6750). Keys are compared in constant time, in buffers of one fixed length and with every valid key, so that
 // timing reveals neither a length nor a common prefix. Without a valid key in the secret, every request gets a 500.
 
 import { ApiError } from "./errors.ts";
@@ -26,7 +26,7 @@ export function authenticate({ request }: Context, env: Env): void {
   if (matches.length === 0 || !isKey(credentials)) {
     // Two headers arrive joined by a comma, which a key cannot contain.
     const problem = credentials.includes(",")
-      ? "Send one Authorization header, with one key."
+      ? "Send one Authorization header, with one API key."
       : "The API key is not valid.";
     throw new ApiError("unauthorized", problem, { "WWW-Authenticate": INVALID_TOKEN });
   }

@@ -38,7 +38,7 @@ export const JsonBody = z.transform((bytes: Bytes, { issues }): unknown => {
   try {
     return parseJson(UTF_8.decode(bytes));
   } catch (failure) {
-    const malformed = `The body is ${bytes.byteLength === 0 ? "empty" : "not valid JSON"}; it must be one JSON object`;
+    const malformed = `The body is ${bytes.byteLength === 0 ? "empty" : "not valid JSON"} (it must be one JSON object)`;
     const message = failure instanceof TypeError ? "The body is not valid UTF-8" : malformed;
     issues.push({ code: "custom", message, input: bytes });
     return z.NEVER;

@@ -24,7 +24,7 @@ export const STATUS = {
 
 export type ErrorCode = keyof typeof STATUS;
 
-export const INTERNAL = "The service failed; the failure has been logged.";
+export const INTERNAL = "The service failed. Report it to the operator with the cf-ray header.";
 export const UNAVAILABLE = "The store is temporarily unavailable; try again.";
 /** For a POST without an Idempotency-Key. */
 export const UNAVAILABLE_OR_STORED = `The store is temporarily unavailable, and what you sent may have been added: look for it before you try again. To make retries safe, send an ${IDEMPOTENCY_HEADER} with the first request.`;
@@ -53,21 +53,15 @@ export function validated<Parts extends unknown[]>(...results: Results<Parts>): 
 /** The response to `request` for anything that was thrown. Logs the cause of a 500 or 503. */
 export function renderError(thrown: unknown, request: Request): Response {
   if (thrown instanceof ApiError) return render(thrown);
-  if (thrown instanceof TransientFailure && !isStoreLost(thrown, request)) {
+  if (thrown instanceof TransientFailure) {
     logFailure("service_unavailable", thrown.cause, request);
     const isSafe = request.method !== "POST" || request.headers.has(IDEMPOTENCY_HEADER);
     const message = isSafe ? UNAVAILABLE : UNAVAILABLE_OR_STORED;
     return render(new ApiError("service_unavailable", message, { "Retry-After": "1" }));
   }
-  logFailure("internal_error", thrown instanceof TransientFailure ? STORE_LOST : thrown, request);
+  logFailure("internal_error", thrown, request);
   return render(new ApiError("internal_error", INTERNAL));
 }
-
-const STORE_LOST = "D1 cannot open the local store. If .wrangler/state was removed, restart the service.";
-
-/** Whether the files of a local store were removed while the service runs. D1's message is that of a temporary failure. */
-const isStoreLost = ({ message }: TransientFailure, { url }: Request): boolean =>
-  message.includes("internal error; reference") && /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/]/.test(url);
 
 function render({ code, message, headers }: ApiError): Response {
   const status = STATUS[code];

@@ -5,17 +5,15 @@ import * as z from "zod/mini";
 
 export const IDEMPOTENCY_HEADER = "Idempotency-Key";
 
-// With quotes, as in the draft, or without. A repeated header arrives joined by a comma, so a key with a comma needs quotes.
+// In double quotes, as in the draft, or without. A repeated header arrives joined by a comma, so a key with a comma needs them.
 const KEY = /^(?:"[ !#-~]{1,255}"|[ !#-+\--~]{1,255})$/;
-const MAY_BE_REPEATED = /^(?!"[^"]*"$).*,/s;
+const mayBeRepeated = (header: string) => header.includes(",") && !/^"[^"]*"$/.test(header);
 
-const SEND_ONCE = `${IDEMPOTENCY_HEADER} must be sent only once; a key that contains a comma must be in quotation marks`;
-const CHARACTERS = `${IDEMPOTENCY_HEADER} must be 1 to 255 printable ASCII characters other than quotation marks`;
+const SEND_ONCE = `${IDEMPOTENCY_HEADER} must be sent only once (put a key that contains a comma in double quotes)`;
+const CHARACTERS = `${IDEMPOTENCY_HEADER} must be 1 to 255 printable ASCII characters other than double quotes`;
 
-/** The key, without its quotes. */
+/** The key, without its double quotes. */
 export const IdempotencyKey = z.pipe(
-  z
-    .string()
-    .check(z.regex(KEY, { error: ({ input }) => (MAY_BE_REPEATED.test(String(input)) ? SEND_ONCE : CHARACTERS) })),
+  z.string().check(z.regex(KEY, { error: ({ input }) => (mayBeRepeated(String(input)) ? SEND_ONCE : CHARACTERS) })),
   z.transform((header: string) => header.replaceAll('"', "")),
 );

@@ -1,13 +1,15 @@
-// The log: one line of JSON for each failure, whose members Workers Logs shows as fields.
+// The log: one line of JSON for each failure, whose members Workers Logs shows as fields; a list of lines shows only `message`.
 // https://developers.cloudflare.com/workers/observability/logs/workers-logs/#logging-structured-json-objects
 
 /**
  * Logs a failure and its cause, with its stack, for one request. The query is left out, because a caller may put something
- * confidential there, such as a key.
+ * confidential there, such as an API key.
  */
 export function logFailure(failure: string, cause: unknown, { method, url, headers }: Request): void {
   const [, path] = /^[a-z]+:\/\/[^/?]*([^?]*)/.exec(url) ?? [];
-  console.error(JSON.stringify({ failure, cause: textOf(cause), method, path, ray: headers.get("cf-ray") }));
+  const text = textOf(cause);
+  const message = `${failure}: ${text.split("\n")[0]}`;
+  console.error(JSON.stringify({ message, failure, cause: text, method, path, ray: headers.get("cf-ray") }));
 }
 
 /** A thrown value may be anything, even a value that throws when it is printed. */

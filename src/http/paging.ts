@@ -6,20 +6,20 @@ import { CANONICAL, Int64Text } from "../values/int64.ts";
 import { must } from "../values/wording.ts";
 import { once } from "./query.ts";
 
-const LIMIT = { minimum: 1, maximum: 100, default: 20 };
-const IN_RANGE = `an integer from ${LIMIT.minimum} to ${LIMIT.maximum}`;
+const SIZE = { smallest: 1, largest: 100, default: 20 };
+const IN_RANGE = `an integer from ${SIZE.smallest} to ${SIZE.largest}`;
 const beInRange = must(IN_RANGE);
 
-const Limit = z.pipe(
+const PageSize = z.pipe(
   z.pipe(
     z.string().check(z.regex(CANONICAL, must(`${IN_RANGE} in decimal digits, without a sign or leading zeros`))),
     z.transform(Number),
   ),
-  z.int(beInRange).check(z.minimum(LIMIT.minimum, beInRange), z.maximum(LIMIT.maximum, beInRange)),
+  z.int(beInRange).check(z.minimum(SIZE.smallest, beInRange), z.maximum(SIZE.largest, beInRange)),
 );
 
 /** The query parameters of a page. */
-export const limit = z._default(once(Limit), LIMIT.default);
+export const limit = z._default(once(PageSize), SIZE.default);
 export const after = z.optional(once(Int64Text));
 
 type Parameters = { limit: number } & Record<string, unknown>;

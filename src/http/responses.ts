@@ -10,7 +10,7 @@ export const VERSION_HEADER = "Worker-Version";
 /** The request headers that a script from another origin may send. */
 export const ALLOWED_HEADERS = ["Authorization", "Content-Type", IDEMPOTENCY_HEADER, BOOKMARK_HEADER];
 
-/** The response headers that such a script may read. */
+/** The response headers that such a script may read. Cloudflare adds cf-ray, which identifies the request in the log. */
 export const EXPOSED_HEADERS = [
   "Accept-Encoding",
   "Allow",
@@ -21,6 +21,7 @@ export const EXPOSED_HEADERS = [
   "Sunset",
   "WWW-Authenticate",
   VERSION_HEADER,
+  "cf-ray",
   BOOKMARK_HEADER,
 ];
 

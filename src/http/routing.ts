@@ -30,7 +30,7 @@ export function toContext(request: Request): Omit<Context, "params"> {
 }
 
 export function rejectTrailingSlash({ url }: Context): void {
-  if (url.endsWith("/")) throw notFound(`${NOTHING_HERE} Paths do not end with a slash.`);
+  if (url.endsWith("/")) throw notFound("Paths do not end with a slash.");
 }
 
 /** Rejects a request without a route: with 405 if the path has other methods (RFC 9110, section 15.5.6), else with 404. */
@@ -38,13 +38,13 @@ export function unrouted(routes: RouteEntry[]): (context: Context) => never {
   return ({ method, url }) => {
     const { pathname } = new URL(url);
     const methods = methodsOf(routes.filter(([, pattern]) => pattern.test(pathname)));
-    if (methods.length === 0) throw notFound();
+    if (methods.length === 0) throw notFound(`Try ${startingPoints(routes)}, or see the API reference at /.`);
     const allow = allowed(methods);
     throw new ApiError("method_not_allowed", notAllowed(method, allow), { Allow: allow });
   };
 }
 
-/** Answers every preflight alike, whatever its path. */
+/** Responds to every preflight alike, whatever its path. */
 export function preflight(routes: RouteEntry[]): () => Response {
   return () =>
     noContent({
@@ -65,6 +65,8 @@ export function allowed(methods: string[]): string {
 
 export const notAllowed = (method: string, allow: string) => `${method} is not allowed here; use ${allow}.`;
 
-const NOTHING_HERE = "There is nothing at this path.";
+const notFound = (hint: string) => new ApiError("not_found", `There is nothing at this path. ${hint}`);
 
-const notFound = (message = NOTHING_HERE) => new ApiError("not_found", message);
+/** The paths without parameters, such as /v1/pets. */
+const startingPoints = (routes: RouteEntry[]): string =>
+  [...new Set(routes.map(([, , , path = "*"]) => path).filter((path) => !/[:*]/.test(path)))].join(", ");

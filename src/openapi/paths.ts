@@ -28,7 +28,7 @@ export type PathItem = Partial<Record<"get" | "post" | "put" | "patch" | "delete
 const bookmarkParameter = {
   name: BOOKMARK_HEADER,
   in: "header",
-  description: `The newest \`${BOOKMARK_HEADER}\` that you received. The response is at least as recent as the one that it came from, so you always read your own writes. Opaque, and valid only in the environment that issued it.`,
+  description: `The newest \`${BOOKMARK_HEADER}\` that you received. The response reflects at least the state that this bookmark identifies, so you always read your own writes. Opaque, and valid only in the environment that issued it.`,
   schema: { type: "string" },
 };
 
@@ -66,11 +66,6 @@ function commonErrors(method: string, pathMethods: string[], headers: Headers): 
     ...error("unauthorized", KEY_REQUIRED, { "WWW-Authenticate": challenge }, "The API key is missing or not valid."),
     ...error("method_not_allowed", notAllowed(wrong, methods), allow, "The path does not support this method."),
     ...error("internal_error", INTERNAL, optional),
-    ...error(
-      "service_unavailable",
-      unavailable,
-      { ...headers, "Retry-After": retryAfter },
-      "The store is temporarily unavailable.",
-    ),
+    ...error("service_unavailable", unavailable, { ...headers, "Retry-After": retryAfter }),
   };
 }

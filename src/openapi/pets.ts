@@ -1,17 +1,17 @@
-// The description of pets: their properties, and their operations with an example of every response.
+// The description of animals: their properties, and their operations with an example of every response.
 
 import * as z from "zod/mini";
-import { BODY_LIMIT, TOO_LARGE, unsupported } from "../http/body.ts";
+import { BODY_LIMIT } from "../http/body.ts";
 import { validated } from "../http/errors.ts";
-import { IDEMPOTENCY_HEADER, IdempotencyKey } from "../http/idempotency.ts";
+import { IDEMPOTENCY_HEADER } from "../http/idempotency.ts";
 import { parseQuery } from "../http/query.ts";
 import { DEPRECATION_HEADERS, REMOVED, SUNSET } from "../pets/deprecation.ts";
 import { KEY_USED, NewPetBody, UNKNOWN_ID } from "../pets/operations.ts";
 import { NewPet, Pet, PetQuery, PetStatus } from "../pets/pet.ts";
 import { INT64 } from "../values/int64.ts";
 import type { PathItem } from "./paths.ts";
-import { body, bookmark, constant, error, header, messageOf } from "./responses.ts";
-import { jsonSchemas, queryParameters } from "./schemas.ts";
+import { badRequest, body, bodyErrors, bookmark, constant, error, header, idempotencyKey, link } from "./responses.ts";
+import { queryParameters } from "./schemas.ts";
 
 // Both have every property and differ in each, because tests store and compare them.
 const REX = { id: 1n, name: "Rex", categoryId: 7n, status: "available" } satisfies Required<Pet>;
@@ -60,21 +60,11 @@ export const petPaths = {
       responses: {
         200: {
           description: "A page of animals.",
-          headers: {
-            ...bookmark(),
-            Link: header(
-              "The next page (RFC 8288). Absent on the last page.",
-              { type: "string", pattern: '^<[^<>]+>; rel="next"$' },
-              false,
-            ),
-          },
+          headers: { ...bookmark(), ...link },
           content: body("Pets", [REX, ADA]),
         },
-        ...error(
-          "bad_request",
-          messageOf(() => validated(PetQuery.safeParse(parseQuery("limit=0&offset=20")))),
-          {},
-          "A query parameter is invalid, unknown or repeated.",
+        ...badRequest("A query parameter is invalid, unknown or repeated.", () =>
+          validated(PetQuery.safeParse(parseQuery("limit=0&offset=20"))),
         ),
       },
     },
@@ -82,16 +72,8 @@ export const petPaths = {
       operationId: "createPet",
       tags: [petTag.name],
       summary: "Add an animal",
-      description: `Adds an animal and returns it with its new \`id\`. Send its name, its category and, optionally, its status as JSON (\`application/json\` or any \`+json\` type) of at most ${BODY_LIMIT} bytes. With an \`${IDEMPOTENCY_HEADER}\`, the request is safe to send again.`,
-      parameters: [
-        {
-          name: IDEMPOTENCY_HEADER,
-          in: "header",
-          description:
-            "1 to 255 printable ASCII characters other than quotation marks. Makes the request safe to send again: each key adds one animal. Sending the same animal again returns the same 201, body and `Location`; a different animal is rejected with 422. Keys do not expire. Use a new UUID for each animal. A key that contains a comma must be in quotation marks, which are not part of the key.",
-          schema: jsonSchemas({ IdempotencyKey }, "input")["IdempotencyKey"],
-        },
-      ],
+      description: `Adds an animal and returns it with its new \`id\`. Send it as JSON (\`application/json\` or any \`+json\` type) of at most ${BODY_LIMIT} bytes. With an \`${IDEMPOTENCY_HEADER}\`, the request is safe to retry.`,
+      parameters: [idempotencyKey],
       requestBody: { required: true, content: body("NewPet", NEW_REX) },
       responses: {
         201: {
@@ -102,25 +84,10 @@ export const petPaths = {
           },
           content: body("Pet", REX),
         },
-        ...error(
-          "bad_request",
-          messageOf(() => validated(NewPetBody.safeParse(new TextEncoder().encode('{"categoryId":"1"}')))),
-          {},
-          `The body or the \`${IDEMPOTENCY_HEADER}\` is not valid.`,
+        ...badRequest(`The body or the \`${IDEMPOTENCY_HEADER}\` is not valid.`, () =>
+          validated(NewPetBody.safeParse(new TextEncoder().encode('{"categoryId":"1"}'))),
         ),
-        ...error("content_too_large", TOO_LARGE),
-        ...error(
-          "unsupported_media_type",
-          unsupported({ isJson: false, isPlain: true }),
-          {
-            "Accept-Encoding": header(
-              "Present if the body has a Content-Encoding: none is accepted (RFC 9110).",
-              { type: "string", const: "identity" },
-              false,
-            ),
-          },
-          "The body is not sent as JSON, or it has a Content-Encoding.",
-        ),
+        ...bodyErrors,
         ...error("unprocessable_content", KEY_USED, bookmark()),
       },
     },
@@ -129,8 +96,8 @@ export const petPaths = {
     get: {
       operationId: "getPet",
       tags: [petTag.name],
-      summary: `Get an animal (until ${REMOVAL})`,
-      description: `Returns one animal. Deprecated: from ${REMOVAL} it returns 410. Use \`GET /pets\` instead, with the \`status\` filter or, to look up one \`id\`, with \`after\` set to the \`id\` minus 1 and \`limit\` to 1. If that animal does not exist, you get the next one, so check the \`id\`.`,
+      summary: "Get an animal",
+      description: `From ${REMOVAL} on, this operation returns 410. Until then it returns one animal. Use \`GET /pets\` instead, with the \`status\` filter or, to look up one \`id\`, with \`after\` set to the \`id\` minus 1 and \`limit\` to 1. If that animal does not exist, you get the next one, so check the \`id\`.`,
       deprecated: true,
       parameters: [
         {
@@ -145,7 +112,7 @@ export const petPaths = {
       headers: {
         Deprecation: constant("When the operation was deprecated (RFC 9745).", DEPRECATION_HEADERS.Deprecation),
         Sunset: constant("When the operation will be removed (RFC 8594).", DEPRECATION_HEADERS.Sunset),
-        Link: constant("The replacement, and this documentation.", DEPRECATION_HEADERS.Link),
+        Link: constant("The replacement, and the API reference.", DEPRECATION_HEADERS.Link),
       },
       responses: {
         200: { description: "The animal.", headers: bookmark(), content: body("Pet", REX) },

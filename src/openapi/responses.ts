@@ -1,10 +1,12 @@
-// The responses of the description. An example of an error has the message that the service sends: imported from the code that
-// sends it, or taken from that code by running it.
+// What the descriptions of all resources share: headers, bodies and errors. An example of an error has the message that the
+// service sends: imported from the code that sends it, or taken from that code by running it.
 
 import * as z from "zod/mini";
 import { BOOKMARK_HEADER } from "../d1/database.ts";
+import { TOO_LARGE, unsupported } from "../http/body.ts";
 import { ApiError, type ErrorCode, STATUS } from "../http/errors.ts";
-import type { JsonSchema } from "./schemas.ts";
+import { IDEMPOTENCY_HEADER, IdempotencyKey } from "../http/idempotency.ts";
+import { type JsonSchema, jsonSchemas } from "./schemas.ts";
 
 export type Headers = Record<string, { description: string; required: boolean; schema: JsonSchema }>;
 export type Responses = Record<string, { description: string; headers?: Headers; content?: object }>;
@@ -28,7 +30,8 @@ export const errorComponents = {
 export const header = (description: string, schema: JsonSchema, required = true) => ({ description, required, schema });
 
 /** A header that always has the same value. */
-export const constant = (description: string, value: string) => header(description, { type: "string", const: value });
+export const constant = (description: string, value: string, required = true) =>
+  header(description, { type: "string", const: value }, required);
 
 /** The response header with the bookmark; not `required` if the operation may respond without a query. */
 export const bookmark = ({ required } = { required: true }): Headers => ({
@@ -38,6 +41,20 @@ export const bookmark = ({ required } = { required: true }): Headers => ({
     required,
   ),
 });
+
+/** The `Link` of a list. */
+export const link: Headers = {
+  Link: header("The next page (RFC 8288), if any.", { type: "string", pattern: '^<[^<>]+>; rel="next"$' }, false),
+};
+
+/** The request header of a creation. */
+export const idempotencyKey = {
+  name: IDEMPOTENCY_HEADER,
+  in: "header",
+  description:
+    "Makes the request safe to retry. The first request with a key adds what it sends; sending the same again returns the same 201, body and `Location`, and sending something different is rejected with 422. Keys do not expire. Use a new UUID for each creation. A key is 1 to 255 printable ASCII characters other than double quotes. Put a key that contains a comma in double quotes, which are not part of the key.",
+  schema: jsonSchemas({ IdempotencyKey }, "input")["IdempotencyKey"],
+};
 
 /** A JSON body with the schema of the component `name`. */
 export const body = (name: string, example: unknown) => ({
@@ -50,12 +67,20 @@ export function error(code: ErrorCode, message: string, headers: Headers = {}, d
   return { [status]: { description, headers, content: body("Error", { code, message, status }) } };
 }
 
-/** The message of the error that `reject` throws. */
-export function messageOf(reject: () => unknown): string {
+/** The errors of every operation with a body, apart from a 400. */
+export const bodyErrors: Responses = {
+  ...error("content_too_large", TOO_LARGE),
+  ...error("unsupported_media_type", unsupported({ isJson: false, isPlain: false }), {
+    "Accept-Encoding": constant("Present if the body has a Content-Encoding (RFC 9110).", "identity", false),
+  }),
+};
+
+/** A 400, whose example has the message of the error that `reject` throws. */
+export function badRequest(description: string, reject: () => unknown): Responses {
   try {
     reject();
   } catch (thrown) {
-    if (thrown instanceof ApiError) return thrown.message;
+    if (thrown instanceof ApiError) return error("bad_request", thrown.message, {}, description);
   }
   throw new Error("The example is not rejected.");
 }

@@ -17,13 +17,13 @@ export const DEPRECATION_HEADERS = {
   Link: '</v1/pets>; rel="successor-version", </>; rel="deprecation"; type="text/html"',
 };
 
-/** Marks every response of `operation` as deprecated, errors included, and answers 410 once it is removed. */
+/** Marks every response of `operation` as deprecated, errors included, and returns 410 once it is removed. */
 export function deprecated(operation: Handler): Handler {
   return async (context, env) => {
     const isRemoved = Date.now() >= SUNSET.getTime();
-    const answer = isRemoved ? Promise.reject(new ApiError("gone", REMOVED)) : operation(context, env);
+    const result = isRemoved ? Promise.reject(new ApiError("gone", REMOVED)) : operation(context, env);
     // Rendered here and not in src/index.ts, so that errors have the headers too.
-    const response = await answer.catch((thrown: unknown) => renderError(thrown, context.request));
+    const response = await result.catch((thrown: unknown) => renderError(thrown, context.request));
     return withHeaders(response, DEPRECATION_HEADERS);
   };
 }

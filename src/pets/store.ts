@@ -1,7 +1,7 @@
-// The only SQL about pets. Each function runs one statement, and so costs one round trip. An int64 is bound as a decimal
+// The only SQL about animals. Each function runs one statement, and so costs one round trip. An int64 is bound as a decimal
 // string, which an INTEGER column stores exactly.
 
-import { retryTransient, runStatement } from "../d1/database.ts";
+import { jsonIn, retryTransient, runStatement } from "../d1/database.ts";
 import { INT64 } from "../values/int64.ts";
 import type { NewPet, PetQuery } from "./pet.ts";
 
@@ -11,9 +11,9 @@ export const PET_JSON = "json_object('id', id, 'name', name, 'categoryId', categ
 // A key that already has a row keeps that row: on conflict, an update that changes nothing, because DO NOTHING would return no
 // row. `matches` tells whether the stored row has the values that were sent.
 const INSERT = `
-  INSERT INTO pets (name, category_id, status, idempotency_key) VALUES (?1, ?2, ?3, ?4)
+  INSERT INTO pets (idempotency_key, name, category_id, status) VALUES (?1, ?2, ?3, ?4)
   ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL DO UPDATE SET name = name
-  RETURNING CAST(id AS TEXT) AS id, ${PET_JSON} AS json, name IS ?1 AND category_id IS ?2 AND status IS ?3 AS matches`;
+  RETURNING CAST(id AS TEXT) AS id, ${PET_JSON} AS json, name IS ?2 AND category_id IS ?3 AND status IS ?4 AS matches`;
 
 const SELECT = `SELECT ${PET_JSON} AS json FROM pets WHERE id = ?1`;
 
@@ -24,12 +24,12 @@ const SELECT_PAGE_BY_STATUS = `
   SELECT ${PET_JSON} AS json FROM pets WHERE id >= ?1 AND status = ?3 ORDER BY id LIMIT ?2 + 1`;
 
 /**
- * Stores a pet, at most one for each idempotency key. If `matches` is false, the key belongs to a different pet. Retries only
- * with a key, because only then is it safe.
+ * Stores an animal, at most one for each idempotency key. If `matches` is false, the key belongs to a different animal. Retries
+ * only with a key, because only then is it safe.
  */
 export async function insertPet(db: D1DatabaseSession, pet: NewPet, idempotencyKey: string | undefined) {
   const { name, categoryId, status } = pet;
-  const statement = db.prepare(INSERT).bind(name, String(categoryId), status, idempotencyKey ?? null);
+  const statement = db.prepare(INSERT).bind(idempotencyKey ?? null, name, String(categoryId), status);
   const insert = () => runStatement(statement);
   const [row] = await (idempotencyKey === undefined ? insert() : retryTransient(insert));
   const { id, matches } = row ?? {};
@@ -44,18 +44,12 @@ export async function selectPet(db: D1DatabaseSession, id: bigint): Promise<stri
   return rows.length === 0 ? undefined : jsonIn(rows[0]);
 }
 
-/** The pets of a page, in ascending order of id, and one more if there is a next page. */
+/** The animals of a page, in ascending order of id, and one more if there is a next page. */
 export async function selectPets(db: D1DatabaseSession, { after, limit, status }: PetQuery): Promise<string[]> {
   const first = String(after === undefined ? INT64.minimum : after + 1n);
-  const statement = status
-    ? db.prepare(SELECT_PAGE_BY_STATUS).bind(first, limit, status)
-    : db.prepare(SELECT_PAGE).bind(first, limit);
+  const statement =
+    status === undefined
+      ? db.prepare(SELECT_PAGE).bind(first, limit)
+      : db.prepare(SELECT_PAGE_BY_STATUS).bind(first, limit, status);
   return (await runStatement(statement)).map(jsonIn);
-}
-
-/** The JSON of a row. Throws if D1 returned a row without it. */
-function jsonIn(row: Record<string, unknown> | undefined): string {
-  const json = row?.["json"];
-  if (typeof json !== "string" || !json.startsWith('{"id":')) throw new Error("D1 returned a row without its JSON.");
-  return json;
 }

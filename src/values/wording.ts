@@ -10,13 +10,13 @@ export const must = (be: string) => ({
 const MAX_NAMED = 5;
 const MAX_LENGTH = 100; // characters of a name
 
-/** The error of a strict object: "unknown <what> a, b: use c, d". Names the first few, because a caller can send thousands. */
+/** The error of a strict object: "unknown <what> a, b (allowed: c, d)". Names the first few, because a caller can send thousands. */
 export const noOther = (what: string, known: object) => ({
   error: ({ code, keys = [] }: { code: string; keys?: string[] }) => {
     if (code !== "unrecognized_keys") return undefined;
     const named = keys.slice(0, MAX_NAMED).map(quoted);
     const others = keys.length > MAX_NAMED ? " and others" : "";
-    return `unknown ${what} ${named.join(", ")}${others}: use ${Object.keys(known).join(", ")}`;
+    return `unknown ${what} ${named.join(", ")}${others} (allowed: ${Object.keys(known).join(", ")})`;
   },
 });
 

@@ -125,7 +125,7 @@ it.each(["Bearer first-key,second-key", "Bearer first-key, Bearer second-key", "
   async (authorization) => {
     const answer = await call("/v1/pets", { authorization });
     expect(answer.headers.get("WWW-Authenticate")).toBe('Bearer realm="animal-store", error="invalid_token"');
-    expectError(answer, { ...INVALID, message: "Send one Authorization header, with one key." });
+    expectError(answer, { ...INVALID, message: "Send one Authorization header, with one API key." });
   },
 );
 
@@ -163,11 +163,13 @@ it.each([
   [`a,${LONGEST}x`, "2"],
 ])("logs the position of each invalid entry in a secret, once and without its text: %s", async (API_KEY, places) => {
   const log = vi.spyOn(console, "error").mockReturnValue();
+  const cause = `Secret API_KEY: ignored these entries, which are not valid keys: ${places}.`;
   for (let i = 0; i < 2; i++) await call("/v1/pets", { authorization: "Bearer a", bindings: { API_KEY } });
   expect(log.mock.calls.map(([line]) => JSON.parse(line))).toEqual([
     {
+      message: `configuration: ${cause}`,
       failure: "configuration",
-      cause: `Secret API_KEY: ignored these entries, which are not valid keys: ${places}.`,
+      cause,
       method: "GET",
       path: "/v1/pets",
       ray: null,

@@ -235,7 +235,7 @@ describe("createPet, a body that is not a NewPet", () => {
 });
 
 describe("createPet, a body that is not JSON", () => {
-  const NOT_JSON = "The body is not valid JSON; it must be one JSON object.";
+  const NOT_JSON = "The body is not valid JSON (it must be one JSON object).";
 
   it.each([
     ["half an object", '{"name":"Rex","categoryId":'],
@@ -401,7 +401,7 @@ describe("createPet, media type", () => {
 it.each([undefined, ""])("createPet without a body is 400: %j", async (body) => {
   const headers = { "Content-Type": "application/json" };
   const answer = await call("/v1/pets", { method: "POST", headers, ...(body !== undefined && { body }) });
-  expectError(answer, badRequest("The body is empty; it must be one JSON object."));
+  expectError(answer, badRequest("The body is empty (it must be one JSON object)."));
 });
 
 describe("createPet, content encoding", () => {

@@ -1,5 +1,5 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
-import { type Answer, call, createPet, expectBody, expectError, insertPet } from "./service.ts";
+import { describe, expect, it, vi } from "vitest";
+import { type Answer, call, createPet, expectBody, expectError, insertRow } from "./service.ts";
 
 const NOT_FOUND = { code: "not_found", message: "No animal has this id.", status: 404 };
 const GONE = {
@@ -23,14 +23,10 @@ describe("getPet", () => {
     expectDeprecated(answer);
   });
 
-  it("has the day of the deprecation in its Deprecation header", () => {
-    expect(new Date(1795132800 * 1000).toISOString()).toBe("2026-11-20T00:00:00.000Z");
-  });
-
   it.each(["9223372036854775807", "-9223372036854775808", "9007199254740993", "-1", "0"])(
     "finds the id %s, exactly",
     async (id) => {
-      await insertPet(id, { categoryId: id });
+      await insertRow(id, { categoryId: id });
       expectBody(
         await call(`/v1/pets/${id}`),
         200,
@@ -40,13 +36,13 @@ describe("getPet", () => {
   );
 
   it("distinguishes neighbors beyond 2^53", async () => {
-    await insertPet("9007199254740993");
+    await insertRow("9007199254740993");
     expectError(await call("/v1/pets/9007199254740992"), NOT_FOUND);
     expectError(await call("/v1/pets/9007199254740994"), NOT_FOUND);
   });
 
   it("accepts percent-encoded digits (RFC 3986, section 6.2.2.2)", async () => {
-    await insertPet("12");
+    await insertRow("12");
     expect((await call("/v1/pets/%31%32")).status).toBe(200);
   });
 
@@ -77,14 +73,14 @@ describe("getPet", () => {
     "1'",
     "١",
   ])("%s is 404, marked as deprecated", async (petId) => {
-    await insertPet("1");
+    await insertRow("1");
     const answer = await call(`/v1/pets/${petId}`);
     expectError(answer, NOT_FOUND);
     expectDeprecated(answer);
   });
 
   it("ignores the query", async () => {
-    await insertPet("1");
+    await insertRow("1");
     expect((await call("/v1/pets/1?limit=x&limit=y")).status).toBe(200);
   });
 });
@@ -92,12 +88,8 @@ describe("getPet", () => {
 describe("getPet, on its last day", () => {
   const REMOVAL = Date.UTC(2030, 11, 5);
 
-  afterEach(() => {
-    vi.useRealTimers();
-  });
-
   it("responds until the last millisecond", async () => {
-    await insertPet("1");
+    await insertRow("1");
     vi.setSystemTime(REMOVAL - 1);
     const answer = await call("/v1/pets/1");
     expect(answer.status).toBe(200);
@@ -105,7 +97,7 @@ describe("getPet, on its last day", () => {
   });
 
   it.each([REMOVAL, REMOVAL + 1, Date.UTC(2040, 0)])("is gone at %d", async (now) => {
-    await insertPet("1");
+    await insertRow("1");
     vi.setSystemTime(now);
     for (const path of ["/v1/pets/1", "/v1/pets/2", "/v1/pets/x"]) {
       const answer = await call(path);

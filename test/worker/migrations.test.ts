@@ -1,4 +1,5 @@
-// Migrations keep what is stored, and a backup covers all of it. Every other test migrates an empty database.
+// Migrations keep what is stored, and keep the version before them working, because it serves until the next one is promoted. A
+// backup covers all that is stored. Every other test migrates an empty database.
 
 import { applyD1Migrations, reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
@@ -21,7 +22,7 @@ async function storedRow(): Promise<Row | null> {
   ).first();
 }
 
-it.each(env.MIGRATIONS.slice(1))("$name keeps every column of an animal", async ({ name }) => {
+it.each(env.MIGRATIONS.slice(1))("$name keeps every column, and accepts the INSERT before it", async ({ name }) => {
   const headers = { "Idempotency-Key": "key" };
   await createPet(JSON.stringify(REX).replace(/"categoryId":\d+/, `"categoryId":${INT64}`), { headers });
   const full: Row = { ...(await storedRow()), id: INT64 };
@@ -32,12 +33,16 @@ it.each(env.MIGRATIONS.slice(1))("$name keeps every column of an animal", async 
   await applyD1Migrations(env.DB, env.MIGRATIONS.slice(0, index));
   const before = await columnsOfPets();
   const values = before.map((column) => full[column]);
-  const insert = `INSERT INTO pets (${before.join(", ")}) VALUES (${before.map(() => "?").join(", ")})`;
-  await env.DB.prepare(insert)
-    .bind(...values)
-    .run();
-  await applyD1Migrations(env.DB, env.MIGRATIONS);
-  expect(await storedRow()).toMatchObject(Object.fromEntries(before.map((column) => [column, full[column]])));
+  const sql = `INSERT INTO pets (${before.join(", ")}) VALUES (${before.map(() => "?").join(", ")})`;
+  const insert = env.DB.prepare(sql).bind(...values);
+  const expected = Object.fromEntries(before.map((column) => [column, full[column]]));
+  await insert.run();
+  await applyD1Migrations(env.DB, env.MIGRATIONS.slice(0, index + 1));
+  expect(await storedRow()).toMatchObject(expected);
+
+  await env.DB.exec("DELETE FROM pets");
+  await insert.run();
+  expect(await storedRow()).toMatchObject(expected);
 });
 
 it("a backup covers every column of every table", async () => {

@@ -11,8 +11,6 @@ export type { Answer } from "../conformance.ts";
 export const ORIGIN = "https://store.example";
 
 export interface RequestOptions {
-  /** Defaults to `ORIGIN`. */
-  origin?: string;
   method?: string;
   /** The `Authorization` header; null sends none. */
   authorization?: string | null;
@@ -23,10 +21,10 @@ export interface RequestOptions {
 }
 
 export async function call(path: string, options: RequestOptions = {}): Promise<Answer> {
-  const { origin = ORIGIN, authorization = "Bearer first-key", bindings, ...init } = options;
+  const { authorization = "Bearer first-key", bindings, ...init } = options;
   const headers = new Headers(init.headers);
   if (authorization !== null) headers.set("Authorization", authorization);
-  const request = new Request(origin + path, { ...init, headers });
+  const request = new Request(ORIGIN + path, { ...init, headers });
   const response = await service.fetch(request, { ...env, ...bindings } as Env);
   const answer = { status: response.status, headers: response.headers, text: await response.text() };
   expectCommonHeaders(answer);
@@ -38,7 +36,7 @@ function expectCommonHeaders({ status, headers }: Answer): void {
   expect(Object.fromEntries(headers)).toMatchObject({
     "access-control-allow-origin": "*",
     "access-control-expose-headers":
-      "Accept-Encoding, Allow, Deprecation, Link, Location, Retry-After, Sunset, WWW-Authenticate, Worker-Version, x-d1-bookmark",
+      "Accept-Encoding, Allow, Deprecation, Link, Location, Retry-After, Sunset, WWW-Authenticate, Worker-Version, cf-ray, x-d1-bookmark",
     "cache-control": "no-store",
     "worker-version": env.VERSION.id,
     "x-content-type-options": "nosniff",
@@ -111,7 +109,7 @@ export function expectBody({ status, text }: Answer, expected: number, body: str
 }
 
 /** Inserts a row directly into the database. An int64 is given in decimal digits. */
-export async function insertPet(
+export async function insertRow(
   id: string,
   { name = "Rex", categoryId = "1", status = "available" } = {},
 ): Promise<void> {

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { operations } from "../conformance.ts";
-import { call, createPet, insertPet, PERFORM, requestTo } from "./service.ts";
+import { call, createPet, insertRow, PERFORM, requestTo } from "./service.ts";
 
 const BOOKMARK = /^[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{32}$/;
 const GIVEN = "00000001-00000002-00000003-0123456789abcdef0123456789abcdef";
@@ -23,7 +23,7 @@ function watched() {
 
 describe.each(Object.entries(PERFORM))("%s", (_, perform) => {
   it("starts an unconstrained session, and returns a bookmark", async () => {
-    await insertPet("1");
+    await insertRow("1");
     const { starts, bindings } = watched();
     const { status, headers } = await perform({ bindings });
     expect(status).toBeLessThan(300);
@@ -48,7 +48,7 @@ describe.each(Object.entries(PERFORM))("%s", (_, perform) => {
     GIVEN.replaceAll("-", ""),
     "x".repeat(10_000),
   ])("reads from the primary if the format of the bookmark is unknown: %s", async (bookmark) => {
-    await insertPet("1");
+    await insertRow("1");
     const { starts, bindings } = watched();
     const { status, headers } = await perform({ bindings, headers: { "x-d1-bookmark": bookmark } });
     expect(status).toBeLessThan(300);

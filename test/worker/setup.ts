@@ -1,8 +1,8 @@
-// Every test starts with an empty database, created by the real migrations.
+// Every test starts with an empty database, created by the real migrations, on a day before getPet is removed.
 
 import { applyD1Migrations, reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { beforeAll, beforeEach } from "vitest";
+import { beforeAll, beforeEach, vi } from "vitest";
 import { router } from "../../src/router.ts";
 import { operations } from "../conformance.ts";
 
@@ -21,6 +21,7 @@ beforeAll(() => {
 });
 
 beforeEach(async () => {
+  vi.setSystemTime("2026-11-20");
   await reset();
   await applyD1Migrations(env.DB, env.MIGRATIONS);
 });
