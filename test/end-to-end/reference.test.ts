@@ -191,9 +191,8 @@ describe.skipIf(SKIPPED)(`the API reference, in Chromium${SKIPPED}`, () => {
       const { page } = opened;
       await page.keyboard.press("Control+k");
       await page.getByRole("search").getByRole("combobox").fill(topic);
-      const start = topic.slice(0, 4); // "retry" finds "retries".
-      await page.getByRole("option", { name: RegExp(`Heading: .*${start}`) }).click();
-      await page.waitForURL(RegExp(`#description/.*${start}`));
+      await page.getByRole("option", { name: "Heading:" }).click();
+      await page.waitForURL(RegExp(`#description/.*${topic.slice(0, 4)}`)); // "retry" finds "retries".
     });
 
     it("follows Enter to the first result of a search, and a link of the guide to its section", async () => {
