@@ -96,7 +96,7 @@ describe.skipIf(SKIPPED)(`the API reference, in Chromium${SKIPPED}`, () => {
     await client.getByRole("button", { name: /^Send/ }).first().waitFor();
     // While the client shows that it is sending, Escape ends only that.
     const isOpen = () => page.keyboard.press("Escape").then(() => client.isVisible());
-    return use(client).finally(() => expect.poll(isOpen).toBe(false));
+    return use(client).finally(() => expect.poll(isOpen, { timeout: PATIENCE }).toBe(false));
   }
 
   /** Asserts WCAG 2.1 AA for what the selector finds, and that nothing is wider than the window. */
