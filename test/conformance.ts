@@ -21,6 +21,7 @@ export interface DescribedOperation {
   /** In upper case. */
   method: string;
   operationId: string;
+  tags: string[];
   deprecated?: boolean;
   parameters: { name: string; in: string; description: string; required?: boolean; schema: Schema }[];
   requestBody?: { required: boolean; content: DescribedBody };

@@ -5,12 +5,13 @@ import { createApiReference } from "/scalar/standalone.esm.js";
 
 const IS_LOCAL = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
 const LOCAL_KEY = "local-key";
-// The code for these clients does not run as it is: it needs a package, a project or a compiler.
+const LANGUAGE = "animal-store-language"; // Where a reload finds the language of the guide's examples.
+// The code for these clients does not run as it is: it needs a package, a project, a compiler, or (python3) a User-Agent.
 const HIDDEN_CLIENTS =
   `aiohttp axios c clojure csharp dart fsharp go http httpie httpx_async httpx_sync java jquery julia kotlin
-  node objc ocaml ofetch php powershell r requests ruby rust swift wget xhr`.split(/\s+/);
+  node objc ocaml ofetch php powershell python3 r requests ruby rust swift wget xhr`.split(/\s+/);
 
-/** The description as the page shows it. The published one does not change. */
+/** The description as the reference shows it. The published one does not change. */
 async function loadDescription() {
   const response = await fetch("/openapi.json");
   // The bounds of an int64 would be shown rounded, so they are left out. The guide states them.
@@ -27,14 +28,20 @@ async function loadDescription() {
     parameter.example = "";
   }
   const { info } = description;
-  info.description = info.description.replaceAll("http://localhost:8787", location.origin);
+  const language = sessionStorage.getItem(LANGUAGE) ?? "curl";
+  info.description = info.description
+    .replaceAll("http://localhost:8787", location.origin)
+    .replaceAll("](#", "](#description/") // Scalar's name for the section.
+    .replaceAll("<details open>", "<details>")
+    .replaceAll(`<details><summary>${language}<`, `<details open><summary>${language}<`);
   if (!IS_LOCAL) info.description = info.description.replace(`=${LOCAL_KEY}`, "='<your key>'");
   return description;
 }
 
 /** Adds the buttons, names, states and keyboard access that Scalar's elements lack (WCAG 2.1: 2.1.1, 4.1.2). */
 function completeElements() {
-  for (const code of document.querySelectorAll(".introduction-description pre > code:not(:has(button))")) {
+  const examples = ".introduction-description pre:not(details ~ pre) > code:not(:has(button))";
+  for (const code of document.querySelectorAll(examples)) {
     const { textContent } = code;
     const copy = Object.assign(document.createElement("button"), { textContent: "Copy" });
     copy.onclick = async () => {
@@ -63,6 +70,7 @@ function chooseLanguage(event) {
   const chosen = event.target.closest(".introduction-description summary");
   if (!chosen) return;
   event.preventDefault();
+  sessionStorage.setItem(LANGUAGE, chosen.textContent);
   const { top } = chosen.getBoundingClientRect();
   for (const summary of document.querySelectorAll(".introduction-description summary")) {
     summary.parentElement.open = summary.textContent === chosen.textContent;
@@ -104,6 +112,7 @@ createApiReference("#reference", {
   authentication: { securitySchemes: { apiKey: { token: IS_LOCAL ? LOCAL_KEY : "" } } },
   hiddenClients: HIDDEN_CLIENTS,
   withDefaultFonts: false,
+  hideModels: true,
   orderSchemaPropertiesBy: "preserve",
   telemetry: false,
   agent: { disabled: true },

@@ -1,8 +1,8 @@
-// Runs every example of the guide unchanged, so a reader's first calls work in each language.
+// Runs every example of the guide unchanged, so a reader's first calls work in each language and get what the guide shows.
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:http";
+import { createServer, STATUS_CODES } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,6 +10,7 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { BODY_LIMIT } from "../../src/http/body.ts";
 import { STATUS } from "../../src/http/errors.ts";
+import { ALLOWED_HEADERS } from "../../src/http/responses.ts";
 import { REMOVAL } from "../../src/openapi/pets.ts";
 import { INT64 } from "../../src/values/int64.ts";
 import { run } from "../processes.ts";
@@ -21,17 +22,21 @@ const guide = readFileSync("src/site/guide.md", "utf8");
 const examplesIn = (part: string) => [...part.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)];
 const sections = guide.split(/^## /m).map((part): [title: string, part: string] => [part.split("\n")[0] ?? "", part]);
 const [settings, ...withExamples] = sections.filter(([, part]) => examplesIn(part).length > 0);
-const RETRYING = "Idempotency";
+const RETRYING = "Idempotency and retries";
+/** The responses that a section shows, without what differs in every store: the address and the ids. */
+const responsesIn = (part: string) =>
+  [...part.matchAll(/^```\n(HTTP[\s\S]*?)\n```$/gm)].map(([, text]) => anyStore(text));
+const anyStore = (text = "") => text.replace(/<http.*?\/v1/, "</v1").replace(/("id":|\/pets\/|after=)\d+/g, "$1N");
 
 /** What the examples of each section print, in every language. */
 const PRINTED: Record<string, RegExp> = {
   "First call": /id\W+\d+\W+name\W+Rex\W+categoryId\W+7\W+status\W+available/,
+  Errors: /bad_request[\s\S]+name must be .*categoryId is required .*status must be one of available, pending, sold/,
   Pagination: /On the first page[\s\S]+On a later page/,
   [RETRYING]: /id\W+(\d+)\W+name\W+Ada/,
-  "Large integers": /Max\W+categoryId\W+9223372036854775807(?!\d)/,
+  "Large integers (int64)": /Max\W+categoryId\W+9223372036854775807(?!\d)/,
   Bookmarks: /^\[\s*\{\W*id\W+\d+\W+name\W+Luna\W[^{]*$/,
-  Errors: /bad_request[\s\S]+name must be .*categoryId is required .*status must be one of available, pending, sold/,
-  "Removal of getPet": /Sunset: Thu, 05 Dec 2030 00:00:00 GMT[\s\S]+id\W+1\W/,
+  "Removal of getPet": /Sunset: Thu, 05 Dec 2030 00:00:00 GMT[\s\S]+id\W+1\W/i,
 };
 
 /** How a reader runs an example of each language, named as in its code block. The program's text follows. */
@@ -43,28 +48,34 @@ const LANGUAGES: Record<string, { needs: string[]; command: string[] }> = {
 
 const isInstalled = (program: string) => spawnSync(program, ["--help"], { stdio: "ignore" }).error === undefined;
 
-/** The ids in the responses of the service under each key. */
+/** The ids in the responses of the service with each Idempotency-Key. */
 const created = new Map<string, number[]>();
+/** All responses of the service, as the guide would show them. */
+const received: string[] = [];
 
-/** Forwards POST requests, but under each key loses the first response and replaces the next two, as a network may do. */
-const unreliable = createServer(async (request, response) => {
-  const { authorization = "", "content-type": type = "", "idempotency-key": sent } = request.headers;
-  const key = sent && { "Idempotency-Key": String(sent) };
-  const headers = { Authorization: authorization, "Content-Type": type, ...key };
-  const answer = await send(ORIGIN + request.url, { method: "POST", headers, body: await text(request) });
-  const ids = [...(created.get(String(sent)) ?? []), JSON.parse(answer.text).id];
-  created.set(String(sent), ids);
-  if (ids.length === 1) response.destroy();
-  else if (ids.length < 4) response.writeHead(ids.length === 2 ? 503 : 502).end("<html>Try again</html>");
-  else response.writeHead(answer.status).end(answer.text);
+/** Rejects Python's own User-Agent, as Cloudflare does. With each Idempotency-Key, loses or replaces three responses. */
+const network = createServer(async (request, response) => {
+  const { "user-agent": agent = "", "idempotency-key": key = "" } = request.headers;
+  if (agent.startsWith("Python-urllib/")) return response.writeHead(403).end("error code: 1010");
+  const sent = ALLOWED_HEADERS.map((name) => [name, request.headers[name.toLowerCase()]]).filter(([, value]) => value);
+  const options = { method: String(request.method), headers: Object.fromEntries(sent), body: await text(request) };
+  const { status, headers, text: body } = await send(ORIGIN + request.url, options);
+  const shown = ["Location", "Link"].filter((name) => headers.has(name)).map((name) => `${name}: ${headers.get(name)}`);
+  received.push(anyStore([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...shown, "", body].join("\n")));
+  const ids = key ? [...(created.get(String(key)) ?? []), JSON.parse(body).id] : [];
+  created.set(String(key), ids);
+  if (ids.length === 1) return response.destroy();
+  if (ids.length === 2) return response.writeHead(503).end("<html>Try again</html>");
+  if (ids.length === 3) return response.writeHead(429, { "Retry-After": "1" }).end("<html>Try again</html>");
+  return response.writeHead(status, Object.fromEntries(headers)).end(body);
 });
 
 const folder = mkdtempSync(join(tmpdir(), "animal-store-guide-"));
-let unreliableOrigin = "";
+let networkOrigin = "";
 
 beforeAll(async () => {
-  await new Promise<void>((done) => unreliable.listen(0, "localhost", done));
-  unreliableOrigin = `http://localhost:${(unreliable.address() as AddressInfo).port}`;
+  await new Promise<void>((done) => network.listen(0, "localhost", done));
+  networkOrigin = `http://localhost:${(network.address() as AddressInfo).port}`;
   // Enough animals for a second page. Only the last one is certain to have the greatest id.
   const add = (name: string) => {
     const headers = { ...KEY, "Content-Type": "application/json" };
@@ -75,7 +86,7 @@ beforeAll(async () => {
 });
 
 afterAll(() => {
-  unreliable.close();
+  network.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -85,11 +96,12 @@ describe("the guide", () => {
     expect(examples).toEqual([["sh", "export ANIMAL_STORE=http://localhost:8787/v1\nexport API_KEY=local-key\n"]]);
   });
 
-  it("has its examples in every language", () => {
+  it("has its examples in every language, four of them with a response", () => {
     expect(withExamples.map(([title]) => title)).toEqual(Object.keys(PRINTED));
     for (const [, section] of withExamples) {
       expect(examplesIn(section).map(([, language]) => language)).toEqual(Object.keys(LANGUAGES));
     }
+    expect(withExamples.filter(([, section]) => responsesIn(section).length === 1)).toHaveLength(4);
   });
 
   it("lists every error code with its status", () => {
@@ -112,11 +124,12 @@ describe.concurrent("the examples", () => {
     describe.skipIf(skipped)(`in ${language}${skipped}`, () => {
       it.each(withExamples)("%s", async (title, section) => {
         const [, , program = ""] = examplesIn(section).find(([, name]) => name === language) ?? [];
-        const origin = title === RETRYING ? unreliableOrigin : ORIGIN;
         const [file = "", ...options] = command;
-        const env = { ANIMAL_STORE: `${origin}/v1`, API_KEY: "local-key" };
+        const env = { ANIMAL_STORE: `${networkOrigin}/v1`, API_KEY: "local-key" };
         const printed = await run(file, [...options, program], folder, env);
         expect(printed).toMatch(PRINTED[title] ?? /^$/);
+        const isReceived = (parts: string[]) => received.some((answer) => parts.every((part) => answer.includes(part)));
+        expect(responsesIn(section).filter((shown) => !isReceived(shown.split("…")))).toEqual([]);
         if (title !== RETRYING) return;
         const id = Number(PRINTED[RETRYING]?.exec(printed)?.[1]);
         expect([...created.values()]).toContainEqual([id, id, id, id]);
