@@ -18,7 +18,8 @@ const ittyRouter: Plugin = {
   load: { filter: { id: /\/node_modules\/itty-router\// }, handler: (id) => readFile(id, "utf8") },
 };
 
-export default defineConfig({
+// The mode is "deployed" for a deployed service instead of a local one.
+export default defineConfig(({ mode }) => ({
   test: {
     // With two processors Vitest would use only one worker, but these tests often wait for other processes.
     maxWorkers: 2,
@@ -41,7 +42,7 @@ export default defineConfig({
         test: {
           name: "end-to-end",
           include: ["test/end-to-end/**/*.test.ts"],
-          globalSetup: "test/end-to-end/global-setup.ts",
+          globalSetup: `test/end-to-end/${mode === "deployed" ? "deployed" : "local"}-setup.ts`,
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },
@@ -64,4 +65,4 @@ export default defineConfig({
       },
     ],
   },
-});
+}));

@@ -68,7 +68,7 @@ describe("in a fresh clone", () => {
       child.kill("SIGHUP");
       expect(await ended).toMatchObject({
         status: 129,
-        errors: expect.stringMatching(/^Interrupted\. .*Run the same command again/),
+        errors: expect.stringMatching(/^Interrupted\. .*Run the same command again/m),
       });
       expect(readdirSync(temporary).filter((name) => name.startsWith("wrangler-"))).toEqual([]);
       expect([partial(), existsSync(join(folder, "cut.jsonl"))]).toEqual([false, false]);

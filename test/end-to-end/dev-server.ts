@@ -7,8 +7,9 @@ import { tmpdir } from "node:os";
 import { join, matchesGlob, resolve } from "node:path";
 import { end, launch } from "../processes.ts";
 
-/** The local key of every fresh copy. */
-export const KEY = { Authorization: "Bearer local-key" };
+/** The key of every fresh copy. */
+export const LOCAL_KEY = "local-key";
+export const KEY = { Authorization: `Bearer ${LOCAL_KEY}` };
 
 const START = 45_000; // milliseconds
 

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { run } from "../processes.ts";
 import { answers, copyProject, type DevServer, KEY, removeProject, startDev } from "./dev-server.ts";
 import { listAll, send } from "./send.ts";
+import { IS_DEPLOYED, LOCAL_ONLY } from "./service.ts";
 
 const CREATES = 200;
 const CALLERS = 16;
@@ -26,7 +27,7 @@ afterAll(async () => {
   removeProject(server.folder);
 });
 
-describe("npm run dev", () => {
+describe.skipIf(IS_DEPLOYED)(`npm run dev${LOCAL_ONLY}`, () => {
   it("responds to the README's first curl as the README says", () => {
     const readme = readFileSync("README.md", "utf8");
     const line = readme.match(/^curl .*$/m)?.[0].replace("http://localhost:8787", server.origin) ?? "";
@@ -96,7 +97,7 @@ describe("npm run dev", () => {
   });
 });
 
-describe("npm run build", () => {
+describe.skipIf(IS_DEPLOYED)(`npm run build${LOCAL_ONLY}`, () => {
   it("leaves nothing of an earlier build, and writes only what differs, so that two can run at the same moment", async () => {
     const site = join(server.folder, "dist/site");
     const files = readdirSync(site, { recursive: true });

@@ -5,12 +5,12 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { gzipSync } from "node:zlib";
 import { type Browser, chromium, type Locator, type Page, type Response } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { description } from "../../src/openapi/document.ts";
 import { type DescribedOperation, described, operations } from "../conformance.ts";
 import { findChromium } from "./chromium.ts";
+import { API_KEY, IS_DEPLOYED, IS_REMOVED, LOCAL_ONLY, ORIGIN, UNTIL_REMOVAL } from "./service.ts";
 
-const ORIGIN = inject("origin");
 /** The same service at a host that is not local. */
 const ELSEWHERE = ORIGIN.replace("localhost", "store.example");
 const HEIGHT = 900; // pixels
@@ -57,7 +57,9 @@ describe.skipIf(SKIPPED)(`the API reference, in Chromium${SKIPPED}`, () => {
     const complaints: string[] = [];
     const responses: Response[] = [];
     page.on("console", (message) => {
-      if (["error", "warning"].includes(message.type())) complaints.push(message.text());
+      // Chromium reports 404 and 410 too, which the example of getPet may get.
+      const isFromSite = !message.location().url.startsWith(`${origin}/v1/`);
+      if (isFromSite && ["error", "warning"].includes(message.type())) complaints.push(message.text());
     });
     page.on("pageerror", (error) => complaints.push(error.message));
     page.on("request", (request) => {
@@ -67,6 +69,8 @@ describe.skipIf(SKIPPED)(`the API reference, in Chromium${SKIPPED}`, () => {
     await page.goto(origin);
     await page.waitForSelector("h1:has-text('Animal store') >> visible=true");
     await page.waitForSelector("#summary", { state: "detached" });
+    // The page knows the key of a local service.
+    if (IS_DEPLOYED) await page.getByPlaceholder("Token").fill(API_KEY);
     /** The size of everything that was loaded, compressed, in bytes. */
     const loaded = async () => {
       const bodies = await Promise.all(responses.map((response) => response.body()));
@@ -249,12 +253,12 @@ describe.skipIf(SKIPPED)(`the API reference, in Chromium${SKIPPED}`, () => {
         const noise = client.getByText(/^(Selected Auth Type|Cookies|Query Parameters|Code Snippet)/);
         const hasQuery = operation.parameters.some((parameter) => parameter.in === "query");
         expect(await noise.filter({ visible: true }).count()).toBe(hasQuery ? 1 : 0);
-        expect(status).toMatch(/20[014]|404/); // 404 if the example of a path does not exist
+        expect(status).toMatch(/20[014]|404|410/); // 404 if the example of a path does not exist, 410 once it is removed
         await expectAccessible(opened.page, RESPONSE);
       }),
     );
 
-    it("creates, lists and gets an animal, to the last digit, with the key of a local service", async () => {
+    it.skipIf(IS_REMOVED)(`creates, lists and gets an animal, to the last digit${UNTIL_REMOVAL}`, async () => {
       const { page } = opened;
       const name = `${"Rex ".repeat(30)}${Date.now()}`;
       const created = await inClient(page, described("createPet"), async (client) => {
@@ -298,7 +302,7 @@ describe.skipIf(SKIPPED)(`the API reference, in Chromium${SKIPPED}`, () => {
     });
   });
 
-  it("at an address that is not local, shows that address and the error, and does not fill in a key", async () => {
+  it.skipIf(IS_DEPLOYED)(`at an address that is not local, shows it, an error and no key${LOCAL_ONLY}`, async () => {
     const { page } = await open(VIEWS[0], ELSEWHERE);
     const settings = await page.locator("pre", { hasText: "export" }).innerText();
     expect(settings).toContain(`export ANIMAL_STORE=${ELSEWHERE}/v1\nexport API_KEY='<your key>'\n`);

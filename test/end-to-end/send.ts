@@ -1,9 +1,12 @@
 // Sends requests with node:http, because fetch rejects some methods and headers that callers can send. Every response under
 // /v1 is checked against the description.
 
-import { type IncomingMessage, request } from "node:http";
+import http, { type IncomingMessage } from "node:http";
+import https from "node:https";
 import { type Answer, expectDescribed, nextPage } from "../conformance.ts";
 import { KEY } from "./dev-server.ts";
+
+const AGENT = "animal-store-tests"; // Cloudflare may reject requests without one.
 
 export interface Sent {
   method?: string;
@@ -20,7 +23,8 @@ export function send(
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const length = typeof body === "string" ? { "Content-Length": String(Buffer.byteLength(body)) } : {};
-    const outgoing = request(url, { method, headers: { ...length, ...headers } }, (incoming) => {
+    const { request } = url.startsWith("https:") ? https : http;
+    const outgoing = request(url, { method, headers: { "User-Agent": AGENT, ...length, ...headers } }, (incoming) => {
       let text = "";
       incoming.setEncoding("utf8").on("data", (data) => {
         text += data;

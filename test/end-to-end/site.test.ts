@@ -1,14 +1,12 @@
 // The static site over HTTP, and how a program discovers the description.
 
 import { readFileSync } from "node:fs";
-import { describe, expect, inject, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { description } from "../../src/openapi/document.ts";
 import { printJson } from "../../src/values/json.ts";
 import { operations } from "../conformance.ts";
-import { KEY } from "./dev-server.ts";
 import { send } from "./send.ts";
-
-const ORIGIN = inject("origin");
+import { KEY, ORIGIN } from "./service.ts";
 
 describe("the site", () => {
   it("serves the exact description to any origin, with the guide as its introduction", async () => {

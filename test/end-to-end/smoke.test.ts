@@ -1,12 +1,13 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { expect, inject, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { smoke } from "../../scripts/deploy/smoke.ts";
 import { launch, outcome } from "../processes.ts";
-import { KEY } from "./dev-server.ts";
+import { findService } from "./deployed-setup.ts";
 import { send } from "./send.ts";
+import { API_KEY, KEY, ORIGIN } from "./service.ts";
 
-const base = `${inject("origin")}/v1`;
+const base = `${ORIGIN}/v1`;
 
 // The smoke test reports its progress.
 vi.spyOn(console, "log").mockReturnValue();
@@ -19,11 +20,11 @@ async function run(command: string[], API_KEY: string) {
 }
 
 it("passes against the service, and never adds more than one animal", async () => {
-  const { status, output } = await run(["npm", "run", "smoke", "--", `${base}/`], "other-key,local-key");
+  const { status, output } = await run(["npm", "run", "smoke", "--", `${base}/`], `other-key,${API_KEY}`);
   expect(output).toContain("ok: rejects requests that are not valid");
-  expect(output).not.toContain("local-key");
+  expect(output).not.toContain(API_KEY);
   expect(status).toBe(0);
-  await smoke({ base }, "local-key", { until: Date.now() + 10_000, interval: 100 });
+  await smoke({ base }, API_KEY, { until: Date.now() + 10_000, interval: 100 });
   const [, id] = output.match(/"id":(\d+)/) ?? [];
   const { text } = await send(`${base}/pets?limit=100&after=${Number(id) - 1}`, { headers: KEY });
   expect(text.split('"name":"Smoke test"').length).toBe(2);
@@ -50,4 +51,11 @@ it("fails if anything else answers, and prints nothing that controls a terminal"
   server.closeAllConnections();
   expect(output).toMatch(/^The smoke test failed: GET \/pets: expected 401 .*, got 200: \\u\{1b\}\[2J\\u\{9b\}1m\n$/);
   expect(status).toBe(1);
+});
+
+it("npm run test:deployed rejects production, and a key that the service does not have", async () => {
+  const production = findService({ SMOKE_URL: "https://animal-store-production.example/v1", API_KEY: "key" });
+  await expect(production).rejects.toThrow("is production, and these tests leave animals behind.");
+  const wrong = findService({ SMOKE_URL: base, API_KEY: "other-key" });
+  await expect(wrong).rejects.toThrow(`${base} does not have the key in API_KEY (401).`);
 });

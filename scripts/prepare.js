@@ -1,0 +1,22 @@
+// What npm runs after it has installed the packages. It decides whose Node runs the tools: the project's own comes from a
+// volunteer's packages, so it is used only if the user's Node is too old. JavaScript, because Node 20 may run it.
+
+import { execSync } from "node:child_process";
+import { rmSync, writeFileSync } from "node:fs";
+
+const LINK = "node_modules/.bin/node";
+
+// The Node that runs npm. This script may already run on the project's own.
+const [, major, minor] = (/node\/v(\d+)\.(\d+)/.exec(process.env.npm_config_user_agent) ?? []).map(Number);
+// The commands need type stripping and import.meta.main. Without the latter, they would do nothing and succeed.
+const isNewEnough = major === 22 ? minor >= 18 : major === 24 ? minor >= 3 : major > 24;
+
+if (isNewEnough) {
+  for (const suffix of ["", ".cmd", ".ps1"]) rmSync(LINK + suffix, { force: true });
+  // A batch file that is missing when its command ends fails, and this one may be running this script.
+  if (process.platform === "win32") writeFileSync(`${LINK}.cmd`, "@node.exe %*\r\n");
+} else {
+  // npm 10 removes the link together with the packages for other platforms (docs/CONTRIBUTING.md, "Dependencies").
+  execSync("npm rebuild --ignore-scripts");
+}
+execSync("npm run types");
