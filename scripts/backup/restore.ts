@@ -69,7 +69,7 @@ async function loadRest(store: Connection, input: Input, stored: Stored, bytes: 
       if (!(failure instanceof WranglerFailed)) throw failure;
       const { other, ...found } = await compare(store, input, stored);
       if (!other) stored = found;
-      else if (!stored.replaced || (await store.query(`SELECT ${endsWith(stored.replaced)}`))[0] !== "1") {
+      else if ((await store.query(`SELECT ${endsWith(stored.replaced)}`))[0] !== "1") {
         throw new Failure(`Something else has added animals to ${store.environment} during the restore, which stopped.
 To save and replace what is there now, run it again with --replace. To keep callers out meanwhile, see docs/OPERATIONS.md.`);
       }

@@ -93,11 +93,7 @@ const FAULTS: [string, (sql: string) => string[], Error?][] = [
   ["fails after it stored some of its rows", (sql) => [sql.slice(0, sql.lastIndexOf("INSERT"))], RESET],
   ["fails after it stored everything", (sql) => [sql], LOST],
   ["is applied twice", (sql) => [sql, sql]],
-  [
-    "fails before it stored anything, but removed the smoke test's animal or all",
-    (sql) => [sql.slice(0, sql.indexOf("INSERT"))],
-    RESET,
-  ],
+  ["fails after it removed rows", (sql) => [sql.slice(0, sql.indexOf("INSERT"))], RESET],
 ];
 
 const OLD = [LINE(1), ...LINES.slice(1, 4), LINE(6)];
@@ -186,17 +182,14 @@ If there are more, add them to`;
 
 it("every store is restored identically, except for the lines that its backup names", async () => {
   const [source, target] = [await openDatabase(), await openDatabase()];
+  const int64 = fc.bigInt(BigInt(MIN), BigInt(MAX));
   const unit = fc.string({ unit: "binary", minLength: 1, maxLength: 1 });
   const long = fc.tuple(unit, fc.nat(2_000)).map(([character, count]) => character.repeat(count));
   const row = fc.record(
     {
-      id: fc.oneof(
-        fc.bigInt(-2n, 99n),
-        fc.bigInt(BigInt(MIN), BigInt(MAX)),
-        fc.constantFrom(2n ** 62n, 2n ** 62n + 1n),
-      ),
+      id: fc.oneof(int64, fc.bigInt(-2n, 99n), fc.constantFrom(2n ** 62n, 2n ** 62n + 1n)),
       name: fc.oneof(fc.string({ unit: "binary" }), long).filter((name) => name.trim() !== ""),
-      categoryId: fc.bigInt(BigInt(MIN), BigInt(MAX)),
+      categoryId: int64,
       status: fc.constantFrom("available", "pending", "sold"),
       idempotencyKey: fc.string({ unit: "grapheme-ascii", minLength: 1, maxLength: 255 }),
     },
@@ -204,7 +197,7 @@ it("every store is restored identically, except for the lines that its backup na
   );
   const rows = fc.uniqueArray(row, {
     maxLength: 6,
-    comparator: (a, b) => a.id === b.id || (a.idempotencyKey !== undefined && a.idempotencyKey === b.idempotencyKey),
+    comparator: (a, b) => a.id === b.id || (a.idempotencyKey ?? a) === b.idempotencyKey,
   });
   const property = fc.asyncProperty(rows, async (generated) => {
     for (const { sqlite } of [source, target]) sqlite.exec("DELETE FROM pets");
@@ -437,6 +430,7 @@ describe("restore --replace", () => {
     },
     "a restore of a different file finishes, and callers add animals up to the same id": async (database, file) => {
       await restore(database.store, file, true);
+      callerAdds(database);
       callerAdds(database);
       smokeTestRuns(database);
     },
