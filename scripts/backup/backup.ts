@@ -7,6 +7,7 @@ import { closeSync, fsyncSync, lstatSync, openSync, realpathSync, renameSync, rm
 import { dirname, join } from "node:path";
 import { command } from "./main.ts";
 import { type Connection, checkColumns, readLines } from "./connection.ts";
+import { readInput } from "./input.ts";
 import { Failure } from "./lines.ts";
 
 /** Returns the line to end with. Throws Failure and WranglerFailed. */
@@ -29,7 +30,11 @@ export async function backup(store: Connection, file: string): Promise<string> {
   // An empty file reserves the name, and is then replaced: not every file system has hard links. Throws if the name is taken.
   closeSync(openSync(file, "wx"));
   renameSync(partial, file);
-  return `Saved ${store.environment} in ${file}: ${saved} lines.`;
+  const message = `Saved ${store.environment} in ${file}: ${saved} lines.`;
+  if (saved === 0) return message;
+  // A warning is enough, because everything is saved: a recovery must not stop for what somebody added with SQL.
+  const warn = (fault: Error) => `${message}\nWarning: correct this file before you restore it. ${fault.message}`;
+  return readInput(file).then(() => message, warn);
 }
 
 if (import.meta.main) await command("backup", backup, "Nothing was saved. Run the same command again.");

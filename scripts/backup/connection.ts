@@ -51,7 +51,7 @@ export async function connect(environment: string, run: typeof wrangler = wrangl
     environment,
     isLocal,
     wait,
-    migrate: `npx wrangler d1 migrations apply DB ${flags.join(" ")}`,
+    flags: flags.join(" "),
 
     /** The texts that a SELECT of one column returns. */
     async query(sql: string): Promise<string[]> {
@@ -76,40 +76,51 @@ export async function connect(environment: string, run: typeof wrangler = wrangl
 }
 
 /** Throws a Failure unless the store has exactly the columns that a backup covers. */
-export async function checkColumns({ environment, migrate, query }: Connection): Promise<void> {
+export async function checkColumns({ environment, flags, query }: Connection): Promise<void> {
   const stored = (await query(STORED_COLUMNS)).join(", ");
   const covered = COVERED_COLUMNS.map((column) => `pets.${column}`).join(", ");
   if (stored === covered) return;
   throw new Failure(`${environment} has the columns ${stored || "(none)"}, but this version covers ${covered}.
-If columns are missing, run: ${migrate}
+If columns are missing, run: npx wrangler d1 migrations apply DB ${flags}
 If there are more, add them to scripts/backup/lines.ts, or use the version that has them.`);
 }
 
 // A page is one string, which D1 limits to 2,000,000 bytes. Starting Wrangler for each takes a second.
 const PAGE = { firstRows: 350, bytes: 1_000_000, mostBytes: 1_900_000, growth: 8 };
+const TOO_LARGE = "too large";
 
 /**
  * The rows after the id `after`, or all, in ascending order of id and up to the greatest id at the start: the same whatever
  * callers add meanwhile, because ids rise and nothing changes. D1 bills every row that is read, so a page has a plain LIMIT.
+ * Throws a Failure if a row is too large for a page of its own.
  */
-export async function* readLines({ query }: Connection, after?: bigint): AsyncGenerator<Line, undefined> {
+export async function* readLines({ query, flags }: Connection, after?: bigint): AsyncGenerator<Line, undefined> {
   const [last] = await query("SELECT CAST(id AS TEXT) FROM pets ORDER BY pets.id DESC LIMIT 1");
   let first = after === undefined ? INT64.minimum : after + 1n;
   let rows = PAGE.firstRows;
   while (last && first <= BigInt(last)) {
     const select = `SELECT ${ROW_JSON} AS text FROM pets WHERE id >= ${first} AND id <= ${last} ORDER BY id LIMIT ${rows}`;
-    const [page] = await query(`SELECT iif(sum(octet_length(text)) > ${PAGE.mostBytes}, zeroblob(3e9),
+    const [page] = await query(`SELECT iif(sum(octet_length(text)) > ${PAGE.mostBytes}, '${TOO_LARGE}',
       coalesce(group_concat(text, char(10)), '')) FROM (${select})`).catch((failure: Error) => {
+      // What D1 says beyond its own limit.
       if (!failure.message.includes("too big")) throw failure;
-      return [];
+      return [TOO_LARGE];
     });
-    if (page === "") return;
-    const lines = page?.split("\n").map(storedLine) ?? [];
-    for (const line of lines) {
-      yield line;
-      first = line.id + 1n;
+    if (!page) return;
+    if (page !== TOO_LARGE) {
+      const lines = page.split("\n").map(storedLine);
+      for (const line of lines) {
+        yield line;
+        first = line.id + 1n;
+      }
+      rows = Math.ceil(lines.length * Math.min(PAGE.bytes / Buffer.byteLength(page), PAGE.growth));
+    } else if (rows > 1) {
+      // The names have suddenly become longer.
+      rows = Math.ceil(rows / PAGE.growth);
+    } else {
+      const [id] = await query(`SELECT CAST(id AS TEXT) FROM pets WHERE id >= ${first} ORDER BY pets.id LIMIT 1`);
+      throw new Failure(`Animal ${id} is too large to be read. Only SQL can have stored it. Shorten its name, for example:
+npx wrangler d1 execute DB ${flags} --command "UPDATE pets SET name = substr(name, 1, 1000) WHERE id = ${id}"`);
     }
-    // If names suddenly get longer, a page is too large, and the next one has fewer rows.
-    rows = Math.ceil(page ? lines.length * Math.min(PAGE.bytes / page.length, PAGE.growth) : rows / PAGE.growth);
   }
 }

@@ -17,6 +17,9 @@ export const STORED_COLUMNS = `SELECT tables.name || '.' || columns.name AS name
   WHERE tables.type = 'table' AND tables.name <> 'd1_migrations'
   AND tables.name NOT GLOB '_cf_*' AND tables.name NOT GLOB 'sqlite_*'`;
 
+// The properties of a line have the same names in camel case.
+const VALUES = COVERED_COLUMNS.map((name) => `j ->> '${name.replace(/_./g, (part) => part.slice(1).toUpperCase())}'`);
+
 /** The SQL that prints a row as a line. A patch with null adds nothing. */
 export const ROW_JSON = `json_patch(${PET_JSON}, json_object('idempotencyKey', idempotency_key))`;
 
@@ -26,8 +29,8 @@ const idempotencyKey = z.optional(z.string(beKey).check(z.regex(/^[ -~]{1,255}$/
 
 // Animals from elsewhere need not have an id or a status. The order is that of ROW_JSON.
 const shape = { ...Pet.shape, ...NewPet.shape, id: z.optional(Pet.shape.id), idempotencyKey };
-const { error: nameOthers } = noOther("property", shape);
-const Row = z.strictObject(shape, { error: (issue) => nameOthers(issue) ?? "is not a JSON object" });
+const unknown = noOther("property", shape);
+const Row = z.strictObject(shape, { error: (issue) => unknown.error(issue) ?? "is not a JSON object" });
 export type Row = z.infer<typeof Row>;
 
 export interface Line {
@@ -56,13 +59,16 @@ export const lineOf = (row: Row & { id: bigint }): Line => ({ id: row.id, text: 
 /** The line that a store printed. */
 export const storedLine = (text: string): Line => lineOf(parseJson(text) as Row & { id: bigint });
 
-/** The statement that stores a line. Of JSON, because the text of an SQL string would end at U+0000. */
-export function insertSql({ text }: Line): string {
+/** The SQL that selects the values of a line. From JSON, because the text of an SQL string would end at U+0000. */
+export function valuesSql(text: string): string {
   // Locally, Wrangler removes BEGIN TRANSACTION from a file of SQL, even from a name.
   const json = text.replaceAll("'", "''").replaceAll("BEGIN TRANSACTION", "BEGIN\\u0020TRANSACTION");
-  return `INSERT INTO pets (${COVERED_COLUMNS.join(", ")})
-  SELECT j ->> 'id', j ->> 'name', j ->> 'categoryId', j ->> 'status', j ->> 'idempotencyKey' FROM (SELECT '${json}' AS j);\n`;
+  return `SELECT ${VALUES.join(", ")} FROM (SELECT '${json}' AS j)`;
 }
+
+/** The statement that stores a line. */
+export const insertSql = ({ text }: Line): string =>
+  `INSERT INTO pets (${COVERED_COLUMNS.join(", ")}) ${valuesSql(text)};\n`;
 
 function parse(bytes: Uint8Array): unknown {
   try {

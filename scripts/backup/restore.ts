@@ -1,34 +1,45 @@
-// Loads a file into an empty store: `npm run restore -- <environment> <file>`. D1's import fails for large files and may store
-// only some rows, so a file is loaded in parts. Each starts with a guard that fails unless the lines before are stored and
-// nothing else. After any failure, what is stored decides how to continue, in the same run or in the next one. The smoke test's
-// animal at the end of a store is not data, because the next deployment adds it again: a part removes it.
+// Loads a file into a store: `npm run restore -- <environment> <file>`. D1's import fails for large files and may store only some
+// rows, so a file is loaded in parts. Each starts with a guard that fails if anything was added since the part before (or since
+// the backup, if it removes what is there). After any failure, what is stored decides how to continue, in the same run or in the
+// next one. The smoke test's animal at the end of a store is not data, because the next deployment adds it: a part removes it.
 
+import { dirname, join } from "node:path";
+import { printJson } from "../../src/values/json.ts";
 import { SMOKE_TEST } from "../environment.ts";
 import { WranglerFailed } from "../wrangler.ts";
+import { backup } from "./backup.ts";
 import { command } from "./main.ts";
 import { type Connection, checkColumns, readLines, TRIES } from "./connection.ts";
 import { type Input, isSmokeTest, readInput } from "./input.ts";
-import { Failure, insertSql, type Line } from "./lines.ts";
+import { COVERED_COLUMNS, Failure, insertSql, type Line, ROW_JSON, storedLine, valuesSql } from "./lines.ts";
 
 // Of SQL. Imports of 5 MB have been seen to fail, and starting Wrangler for each takes a second.
 const PART_BYTES = 2_500_000;
 
-/** The first lines of a file, as far as the store has them: how many, and the id of the last one. */
-type Stored = { count: number; last?: bigint | undefined };
+/** The lines of a file that the store has: how many, and the last. `replaced`: the last of those that the next part removes. */
+type Stored = { count: number; last?: Line | undefined; replaced?: Line | undefined };
 
-/** Returns the line to end with. `partBytes`: the size of an import. Throws Failure and WranglerFailed. */
-export async function restore(store: Connection, file: string, partBytes = PART_BYTES): Promise<string> {
+/**
+ * Returns the line to end with. `replace`: whether to replace what is there if it is not the beginning of the file. `bytes`:
+ * the size of an import. Throws Failure and WranglerFailed.
+ */
+export async function restore(store: Connection, file: string, replace = false, bytes = PART_BYTES): Promise<string> {
   const { environment } = store;
   const input = await readInput(file);
   await checkColumns(store);
-  const start = await findStart(store, input, { count: 0 });
+  const { other, ...stored } = await compare(store, input, { count: 0 });
+  if (other && !replace) {
+    throw new Failure(`${environment} is not empty, and differs from the file at line ${stored.count + 1}.
+A restore fills an empty store, or continues one that did not finish. With --replace, it saves what is there, and replaces it.`);
+  }
+  const start = other ? await saveContents(store, file) : stored;
   if (start.count > 0) console.log(`${environment} already has the first ${start.count} of ${input.total} lines.`);
   if (start.count < input.total) {
     if (!store.isLocal) {
       console.log(`Callers get 503 while ${environment} is restored. To return to the state before this run:
 npx wrangler d1 time-travel restore DB --env ${environment} --bookmark ${await store.bookmark()}`);
     }
-    await loadRest(store, input, start, partBytes);
+    await loadRest(store, input, start, bytes);
     // Callers may have added animals since, so only the lines count.
     const { count } = await compare(store, input, { count: 0 });
     if (count < input.total) throw new Failure(`Verification failed: ${environment} differs at line ${count + 1}.`);
@@ -36,27 +47,32 @@ npx wrangler d1 time-travel restore DB --env ${environment} --bookmark ${await s
   return `Restored ${environment} from ${file}: ${input.total} lines, read back and identical.`;
 }
 
-/** How many lines the store has, if it is known to have some. Throws a Failure if it has anything else. */
-async function findStart(store: Connection, input: Input, known: Stored): Promise<Stored> {
-  const { other, ...stored } = await compare(store, input, known);
-  if (!other) return stored;
-  throw new Failure(`${store.environment} is not empty, and differs from the file at line ${stored.count + 1}.
-A restore fills an empty store, or continues one that did not finish. See "Back up and restore" in docs/OPERATIONS.md.`);
+/** Saves what is there, next to the file. */
+async function saveContents(store: Connection, file: string): Promise<Stored> {
+  // Read first, so that everything up to it is saved.
+  const [newest] = await store.query(newestSql(ROW_JSON));
+  const time = new Date().toISOString().replaceAll(/[:.]/g, "-");
+  console.log(await backup(store, join(dirname(file), `before-${store.environment}-${time}.jsonl`)));
+  return { count: 0, replaced: newest ? storedLine(newest) : undefined };
 }
 
 /** Stores the lines that are missing, each exactly once, even if imports fail after they stored some or all of theirs. */
-async function loadRest(store: Connection, input: Input, stored: Stored, partBytes: number): Promise<void> {
+async function loadRest(store: Connection, input: Input, stored: Stored, bytes: number): Promise<void> {
   let failures = 0;
   while (stored.count < input.total) {
-    const { count, last } = stored;
-    const part = takePart(input.after(last), partBytes);
+    const part = takePart(input.after(stored.last?.id), bytes);
     try {
-      await store.load(importSql(part, last));
-      stored = { count: count + part.length, last: part.at(-1)?.id };
+      await store.load(importSql(part, stored));
+      stored = { count: stored.count + part.length, last: part.at(-1) };
       failures = 0;
     } catch (failure) {
       if (!(failure instanceof WranglerFailed)) throw failure;
-      stored = await findStart(store, input, stored);
+      const { other, ...found } = await compare(store, input, stored);
+      if (!other) stored = found;
+      else if ((await store.query(`SELECT ${endsWith(stored.replaced)}`))[0] !== "1") {
+        throw new Failure(`Something else has added animals to ${store.environment} during the restore, which stopped.
+To save and replace what is there now, run it again with --replace. To keep callers out meanwhile, see docs/OPERATIONS.md.`);
+      }
       if (++failures === TRIES) throw failure;
       await store.wait(failures);
     }
@@ -66,11 +82,11 @@ async function loadRest(store: Connection, input: Input, stored: Stored, partByt
 /** Compares rows with lines after those that are known. `other`: the row that differs from the next line. */
 async function compare(store: Connection, input: Input, known: Stored): Promise<Stored & { other: Line | undefined }> {
   let { count, last } = known;
-  const rows = readLines(store, last);
+  const rows = readLines(store, last?.id);
   let { value: other } = await rows.next();
-  for (const line of input.after(last)) {
+  for (const line of input.after(last?.id)) {
     if (other?.text !== line.text) break;
-    last = line.id;
+    last = line;
     count++;
     ({ value: other } = await rows.next());
   }
@@ -90,13 +106,23 @@ function takePart(lines: Iterable<Line>, most: number): Line[] {
   return part;
 }
 
-function importSql(part: Line[], last = 0n): string {
-  const isSmokeTest = `idempotency_key IS '${SMOKE_TEST.key}' AND name = '${SMOKE_TEST.pet.name}' AND id > ${last}`;
-  const greatest = `SELECT coalesce(max(id), 0) FROM pets WHERE NOT (${isSmokeTest})`;
-  // json() fails for text that is not JSON.
-  return `SELECT json(iif((${greatest}) = ${last}, 'null', 'The store has changed.'));
-DELETE FROM pets WHERE ${isSmokeTest};
+function importSql(part: Line[], { last, replaced }: Stored): string {
+  // json() fails for text that is not JSON. DELETE without a condition truncates the table: 2,000,000 rows take 56 ms.
+  return `SELECT json('The store has changed.') WHERE NOT ${endsWith(replaced ?? last)};
+DELETE FROM pets${replaced ? "" : ` WHERE ${isSmokeTestAfter(last)}`};
 ${part.map(insertSql).join("")}`;
 }
 
-if (import.meta.main) await command("restore", restore, "It did not finish. Run the same command again to continue.");
+/** The SQL condition that nothing comes after this line, or that the store is empty, apart from the smoke test's animal. */
+const endsWith = (last?: Line) =>
+  `((${newestSql(COVERED_COLUMNS.join(", "), last)}) IS (${valuesSql(last?.text ?? "{}")}))`;
+
+const newestSql = (columns: string, last?: Line) =>
+  `SELECT ${columns} FROM pets WHERE NOT (${isSmokeTestAfter(last)}) ORDER BY id DESC LIMIT 1`;
+
+// Compared whole, because a caller can store a different animal under the same key.
+const SMOKE_TEST_JSON = printJson({ ...SMOKE_TEST.pet, idempotencyKey: SMOKE_TEST.key });
+const isSmokeTestAfter = (last?: Line) =>
+  `id > ${last?.id ?? 0} AND json_remove(${ROW_JSON}, '$.id') = '${SMOKE_TEST_JSON}'`;
+
+if (import.meta.main) await command("restore", restore, "It did not finish. Run the same command again.", "--replace");

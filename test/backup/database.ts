@@ -1,4 +1,4 @@
-// Databases in this process, with the project's migrations. Backup and restore reach them through a replacement for Wrangler's
+// Databases in this process, with the project's migrations and D1's limit of a string. Backup and restore reach them through a replacement for Wrangler's
 // commands, so that a test starts no processes, and can break one command at a chosen moment.
 
 import { readdirSync, readFileSync } from "node:fs";
@@ -13,12 +13,14 @@ export interface Database {
   sqlite: DatabaseSync;
   /** The SQL of every file that was loaded, or that should have been. */
   loads: string[];
-  /** The rows of every query. */
-  queries: { sql: string; rows: number }[];
+  /** Every query, and the text that it printed if it did not fail. */
+  queries: { sql: string; output?: string }[];
   /** Replaces the loading of a file. */
   onLoad: (apply: (sql: string) => void, sql: string) => void;
   /** Is called before every query. */
   onQuery: () => void;
+  /** Is called before every command. */
+  onCommand: () => void | Promise<void>;
 }
 
 /** What a command of Wrangler throws, with what it printed. */
@@ -26,19 +28,21 @@ export const failure = (output: string) => new WranglerFailed("d1 execute", outp
 
 /** `migrations`: how many of them are applied. */
 export async function openDatabase(migrations = Number.POSITIVE_INFINITY): Promise<Database> {
-  const sqlite = new DatabaseSync(":memory:");
+  const sqlite = new DatabaseSync(":memory:", { limits: { length: 2_000_000 } });
   for (const file of readdirSync("migrations").sort().slice(0, migrations)) {
     sqlite.exec(readFileSync(`migrations/${file}`, "utf8"));
   }
   const apply = (sql: string) => {
     try {
       sqlite.exec(`BEGIN;${sql}COMMIT`);
-    } catch {
+    } catch (cause) {
       sqlite.exec("ROLLBACK");
-      throw failure('{"D1_RESET_DO":true}');
+      // D1 does not say what SQLite said.
+      throw Object.assign(failure('{"D1_RESET_DO":true}'), { cause });
     }
   };
   const run: typeof wrangler = async ([, command, ...args]) => {
+    await database.onCommand();
     if (command === "time-travel") return '{"bookmark":"00000000-00000001"}';
     const sql = args.at(-1) ?? "";
     if (args.includes("--file")) {
@@ -48,9 +52,10 @@ export async function openDatabase(migrations = Number.POSITIVE_INFINITY): Promi
       return "[]";
     }
     database.onQuery();
-    const results = sqlite.prepare(sql).all();
-    database.queries.push({ sql, rows: results.length });
-    return JSON.stringify([{ results }]);
+    const query: Database["queries"][number] = { sql };
+    database.queries.push(query);
+    query.output = JSON.stringify([{ results: sqlite.prepare(sql).all() }]);
+    return query.output;
   };
   const database: Database = {
     store: await connect("staging", run, 1),
@@ -59,6 +64,7 @@ export async function openDatabase(migrations = Number.POSITIVE_INFINITY): Promi
     queries: [],
     onLoad: (apply, sql) => apply(sql),
     onQuery: () => {},
+    onCommand: () => {},
   };
   return database;
 }

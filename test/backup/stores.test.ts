@@ -3,10 +3,12 @@
 import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import fc from "fast-check";
 import { afterAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { backup } from "../../scripts/backup/backup.ts";
-import { insertSql, storedLine } from "../../scripts/backup/lines.ts";
+import { Failure, insertSql, LINE_BYTES, storedLine } from "../../scripts/backup/lines.ts";
 import { restore } from "../../scripts/backup/restore.ts";
+import { printJson } from "../../src/values/json.ts";
 import { described } from "../conformance.ts";
 import { type Database, failure, openDatabase } from "./database.ts";
 
@@ -35,6 +37,17 @@ const text = (lines: string[]) => lines.map((line) => `${line}\n`).join("");
 
 /** Adds animals as another program would. */
 const add = ({ sqlite }: Database, ...lines: string[]) => sqlite.exec(lines.map(storedLine).map(insertSql).join(""));
+
+/** Adds animals with the ids from 1 on. `name`: SQL, in which `?` is `value`. */
+const addMany = ({ sqlite }: Database, count: number, name: string, value: string) =>
+  sqlite
+    .prepare(`WITH RECURSIVE ids (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM ids WHERE id < ${count})
+      INSERT INTO pets (id, name, category_id, status) SELECT id, ${name}, 1, 'sold' FROM ids`)
+    .run(value);
+
+/** What the store holds, as other programs see it. */
+const rows = ({ sqlite }: Database) =>
+  String(sqlite.prepare("SELECT group_concat(id || name) AS rows FROM pets").get()?.["rows"]);
 
 /** What the store holds, by a backup. */
 async function saved({ store }: Database): Promise<string> {
@@ -75,6 +88,30 @@ const LINE = (id: number) => `{"id":${id},"name":"Tom","categoryId":1,"status":"
 const SMOKE = (id: number) =>
   `{"id":${id},"name":"Smoke test","categoryId":${MAX},"status":"sold","idempotencyKey":"smoke test"}`;
 
+const FAULTS: [string, (sql: string) => string[], Error?][] = [
+  ["fails before it stores anything", () => [], RESET],
+  ["fails after it stored some of its rows", (sql) => [sql.slice(0, sql.lastIndexOf("INSERT"))], RESET],
+  ["fails after it stored everything", (sql) => [sql], LOST],
+  ["is applied twice", (sql) => [sql, sql]],
+  ["fails after it removed rows", (sql) => [sql.slice(0, sql.indexOf("INSERT"))], RESET],
+];
+
+const OLD = [LINE(1), ...LINES.slice(1, 4), LINE(6)];
+
+/** A store with `lines`, and a file next to which a restore saves them: `copies` are the contents of what it saved. */
+async function setUp(lines: string[], replacement = LINES) {
+  const database = await openDatabase();
+  add(database, ...lines);
+  const subfolder = mkdtempSync(join(folder, "replace-"));
+  const file = join(subfolder, "pets.jsonl");
+  writeFileSync(file, text(replacement));
+  const copies = () => {
+    const names = readdirSync(subfolder).filter((name) => /^before-staging-2[\dTZ-]+\.jsonl$/.test(name));
+    return names.map((name) => readFileSync(join(subfolder, name), "utf8"));
+  };
+  return { database, file, copies };
+}
+
 describe("backup and restore", () => {
   it("keep everything that the service accepts, exactly", async () => {
     const [first, second] = [await openDatabase(), await openDatabase()];
@@ -108,23 +145,79 @@ If there are more, add them to`;
     }
   });
 
-  it("read large pages, and smaller ones if names suddenly get longer", async () => {
+  it.each([
+    ["Chinese", "猫".repeat(60)],
+    ["emoji", "😀".repeat(1_000)],
+  ])("read no page in vain if names are similar: %s", async (_, name) => {
     const database = await openDatabase();
-    database.sqlite.exec(`WITH RECURSIVE ids (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM ids WHERE id < 1600)
-      INSERT INTO pets (id, name, category_id, status)
-      SELECT id, iif(id <= 1000, 'Rex', printf('%.*c', 4000, 'x')), 1, 'sold' FROM ids`);
-    // Callers keep adding animals.
-    database.onQuery = () =>
-      database.sqlite.exec("INSERT INTO pets (name, category_id, status) VALUES ('a', 1, 'sold')");
-    expect((await saved(database)).split("\n").length).toBe(1602 + 1);
+    const rows = Math.ceil(3_000_000 / Buffer.byteLength(name));
+    addMany(database, rows, "?", name);
+    expect((await saved(database)).split("\n").length).toBe(rows + 1);
     const pages = database.queries.filter(({ sql }) => sql.includes("group_concat"));
-    expect(pages.map(({ sql }) => Number(/LIMIT (\d+)/.exec(sql)?.[1]))).toEqual([350, 350, 350, 200, 247, 247]);
-    // None sorts.
-    for (const { sql } of pages) {
+    expect(pages.length).toBeLessThan(20);
+    for (const { sql, output } of pages) {
+      expect(output).toContain(name);
+      // Nor does it sort, or read more than it has.
       const plan = database.sqlite.prepare(`EXPLAIN QUERY PLAN ${sql}`).all();
       expect(plan.map(({ detail }) => String(detail)).join()).not.toMatch(/SCAN pets|TEMP B-TREE/);
     }
   });
+
+  it("read smaller pages if names suddenly get longer, while callers add animals", async () => {
+    const database = await openDatabase();
+    addMany(database, 1600, "iif(id <= 1000, 'Rex', ?)", "x".repeat(4_000));
+    database.onQuery = () => add(database, LINE(++id));
+    let id = 2_000;
+    expect((await saved(database)).split("\n").length).toBe(1602 + 1);
+  });
+
+  it("name an animal that is too large for D1, which only SQL can have added", async () => {
+    for (const name of ["x".repeat(1_950_000), '"'.repeat(1_100_000)]) {
+      const database = await openDatabase();
+      addMany(database, 400, "iif(id <> 370, 'Rex', ?)", name);
+      await expect(backup(database.store, newFile())).rejects.toThrow(`Animal 370 is too large to be read.`);
+    }
+  });
+});
+
+it("every store is restored identically, except for the lines that its backup names", async () => {
+  const [source, target] = [await openDatabase(), await openDatabase()];
+  const int64 = fc.bigInt(BigInt(MIN), BigInt(MAX));
+  const unit = fc.string({ unit: "binary", minLength: 1, maxLength: 1 });
+  const long = fc.tuple(unit, fc.nat(2_000)).map(([character, count]) => character.repeat(count));
+  const row = fc.record(
+    {
+      id: fc.oneof(int64, fc.bigInt(-2n, 99n), fc.constantFrom(2n ** 62n, 2n ** 62n + 1n)),
+      name: fc.oneof(fc.string({ unit: "binary" }), long).filter((name) => name.trim() !== ""),
+      categoryId: int64,
+      status: fc.constantFrom("available", "pending", "sold"),
+      idempotencyKey: fc.string({ unit: "grapheme-ascii", minLength: 1, maxLength: 255 }),
+    },
+    { requiredKeys: ["id", "name", "categoryId", "status"] },
+  );
+  const rows = fc.uniqueArray(row, {
+    maxLength: 6,
+    comparator: (a, b) => a.id === b.id || (a.idempotencyKey ?? a) === b.idempotencyKey,
+  });
+  const property = fc.asyncProperty(rows, async (generated) => {
+    for (const { sqlite } of [source, target]) sqlite.exec("DELETE FROM pets");
+    const stored = generated.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    const lines = stored.map((pet) => printJson(pet));
+    add(source, ...lines);
+    const file = newFile();
+    const [message, ...warning] = (await backup(source.store, file)).split("\n");
+    expect(message).toBe(`Saved staging in ${file}: ${lines.length} lines.`);
+    expect(readFileSync(file, "utf8")).toBe(text(lines));
+    const valid = lines.filter((line, index) => {
+      const { id = 0n } = stored[index] ?? {};
+      const isValid = id >= 1n && id <= 2n ** 62n && Buffer.byteLength(line) <= LINE_BYTES;
+      expect(warning.some((fault) => fault.startsWith(`line ${index + 1}: `))).toBe(!isValid);
+      return isValid;
+    });
+    if (valid.length > 0) await restore(target.store, fileOf(valid));
+    expect(await saved(target)).toBe(text(valid));
+  });
+  await fc.assert(property, { numRuns: 40 });
 });
 
 it("every property that a pet can have is kept", async () => {
@@ -136,71 +229,37 @@ it("every property that a pet can have is kept", async () => {
 });
 
 describe("restore", () => {
-  const FAULTS: [string, (sql: string) => string[], Error?][] = [
-    ["fails before it stores anything", () => [], RESET],
-    ["fails after it stored some of its rows", (sql) => [sql.slice(0, sql.lastIndexOf("INSERT"))], RESET],
-    ["fails after it stored everything", (sql) => [sql], LOST],
-    ["is applied twice", (sql) => [sql, sql]],
-  ];
-
-  it.each(FAULTS)("stores each part once if every second import %s", async (_, applied, thrown) => {
-    const database = await openDatabase();
-    database.onLoad = (apply, sql) => {
-      if (database.loads.length % 2) return apply(sql);
-      applied(sql).forEach(apply);
-      if (thrown) throw thrown;
-    };
-    await restore(database.store, fileOf(LINES), PART);
-    expect(database.loads.length).toBeGreaterThan(7);
-    expect(await saved(database)).toBe(text(LINES));
-  });
-
-  it("continues after it was killed, wherever that was, and after an import that stored half a part", async () => {
-    const database = await openDatabase();
-    const file = fileOf(LINES);
-    for (const [, applied] of FAULTS.slice(0, 3)) {
-      const end = database.loads.length + 2;
+  it.each(FAULTS.flatMap((fault) => [false, true].map((replace) => ({ replace, fault }))))(
+    "stores each part once if every second import $fault.0 (--replace: $replace)",
+    async ({ replace, fault: [, applied, thrown] }) => {
+      const { database, file } = await setUp(replace ? OLD : []);
       database.onLoad = (apply, sql) => {
-        if (database.loads.length < end) return apply(sql);
+        if (database.loads.length % 2 === 0) return apply(sql);
         applied(sql).forEach(apply);
-        throw new Error("killed");
+        if (thrown) throw thrown;
       };
-      await expect(restore(database.store, file, PART)).rejects.toThrow("killed");
-      expect(printed().includes("staging already has the first")).toBe(end > 2);
-    }
-    database.onLoad = (apply, sql) => apply(sql);
-    await restore(database.store, file, PART);
-    expect(await saved(database)).toBe(text(LINES));
-    // Nothing is left to do.
-    const { length } = database.loads;
-    print.mockClear();
-    await restore(database.store, file, PART);
-    expect(database.loads.length).toBe(length);
-    expect(printed()).toBe("staging already has the first 30 of 30 lines.");
-  });
+      await restore(database.store, file, replace, PART);
+      expect(database.loads.length).toBeGreaterThan(7);
+      expect(await saved(database)).toBe(text(LINES));
+    },
+  );
 
-  it("stores each line once if it runs twice at the same time", async () => {
-    const database = await openDatabase();
-    const file = fileOf(LINES);
-    const results = await Promise.allSettled([
-      restore(database.store, file, PART),
-      restore(database.store, file, PART),
-    ]);
-    expect(results.map(({ status }) => status)).toContain("fulfilled");
-    expect(await saved(database)).toBe(text(LINES));
-  });
-
-  it("stops if something else writes meanwhile, before it stores more", async () => {
-    const database = await openDatabase();
+  it.each([
+    [false, 2],
+    [true, 1],
+    [true, 2],
+  ])("stops if something else writes meanwhile (--replace: %s, part %d)", async (replace, part) => {
+    const { database, file } = await setUp(replace ? OLD : []);
+    let stored = "";
     database.onLoad = (apply, sql) => {
-      if (database.loads.length === 2) add(database, LINE(100));
+      if (database.loads.length === part) add(database, LINE(100));
+      stored = rows(database);
       apply(sql);
     };
-    await expect(restore(database.store, fileOf(LINES), PART)).rejects.toThrow(
-      /^staging is not empty, and differs from the file at line \d+/,
+    await expect(restore(database.store, file, replace, PART)).rejects.toThrow(
+      /^Something else has added animals to staging during the restore, which stopped\.\nTo save and replace what/,
     );
-    expect(database.loads.length).toBe(2);
-    expect((await saved(database)).endsWith(text([LINE(100)]))).toBe(true);
+    expect([database.loads.length, rows(database)]).toEqual([part, stored]);
   });
 
   it("says first how to go back, gives up after five attempts, and says what Wrangler printed", async () => {
@@ -209,7 +268,7 @@ describe("restore", () => {
       expect(printed()).toContain("npx wrangler d1 time-travel restore DB --env staging --bookmark 00000000-");
       throw RESET;
     };
-    await expect(restore(database.store, fileOf(LINES), PART)).rejects.toBe(RESET);
+    await expect(restore(database.store, fileOf(LINES), false, PART)).rejects.toBe(RESET);
     expect(database.loads.length).toBe(5);
     // D1 never sees the same file twice.
     expect(new Set(database.loads).size).toBe(5);
@@ -237,7 +296,7 @@ describe("restore", () => {
       if (database.loads.length === 2) throw RESET;
       apply(sql);
     };
-    await restore(database.store, fileOf(LINES), PART);
+    await restore(database.store, fileOf(LINES), false, PART);
     expect(attempts).toBeGreaterThan(5 * 4);
     expect(await saved(database)).toBe(text(LINES));
   });
@@ -269,7 +328,7 @@ describe("restore", () => {
     ["a different line", LINES.with(1, SMOKE(2)), 2],
     ["more lines than the file", [...LINES, LINE(1000)], 31],
     ["the smoke test's animal and a further one", [SMOKE(1), LINE(2)], 1],
-    ["a caller's animal under the smoke test's key", [SMOKE(1).replace("Smoke test", "Rex")], 1],
+    ["a caller's animal under the smoke test's key", [SMOKE(1).replace("sold", "pending")], 1],
   ])("changes nothing in a store that has %s", async (_, lines, number) => {
     const database = await openDatabase();
     add(database, ...lines);
@@ -289,7 +348,7 @@ describe("restore", () => {
   ])("takes a store with only the smoke test's animal for empty: %s", async (_, id, lines) => {
     const database = await openDatabase();
     add(database, SMOKE(id));
-    await restore(database.store, fileOf(lines), PART);
+    await restore(database.store, fileOf(lines), false, PART);
     expect(await saved(database)).toBe(text(lines));
   });
 
@@ -308,10 +367,10 @@ describe("restore", () => {
       apply(sql);
       if (database.loads.length === 2) testSmoke();
     };
-    await expect(restore(database.store, file, PART)).rejects.toThrow("killed");
+    await expect(restore(database.store, file, false, PART)).rejects.toThrow("killed");
     testSmoke();
     database.onLoad = (apply, sql) => apply(sql);
-    await restore(database.store, file, PART);
+    await restore(database.store, file, false, PART);
     expect(await saved(database)).toBe(text(lines));
   });
 
@@ -321,9 +380,83 @@ describe("restore", () => {
   ])("finds that the store %s", async (_, change, number) => {
     const database = await openDatabase();
     database.sqlite.exec(`CREATE TRIGGER later AFTER INSERT ON pets WHEN new.id = 129 BEGIN ${change}; END`);
-    await expect(restore(database.store, fileOf(LINES), PART)).rejects.toThrow(
+    await expect(restore(database.store, fileOf(LINES), false, PART)).rejects.toThrow(
       `Verification failed: staging differs at line ${number}.`,
     );
+  });
+});
+
+describe("restore --replace", () => {
+  it("saves what is there next to the file, says how to go back, and only then replaces it", async () => {
+    const { database, file, copies } = await setUp(OLD);
+    database.onLoad = (apply, sql) => {
+      expect(copies()).toEqual([text(OLD)]);
+      expect(printed()).toMatch(
+        /^Saved staging in .+before-staging-.+: 5 lines\.\nCallers get 503.+\nnpx .+bookmark 0/,
+      );
+      apply(sql);
+    };
+    await restore(database.store, file, true);
+    expect(await saved(database)).toBe(text(LINES));
+    print.mockClear();
+    await restore(database.store, file, true);
+    expect([printed(), database.loads.length]).toEqual(["staging already has the first 30 of 30 lines.", 1]);
+  });
+
+  it("changes nothing if the file is invalid, or if what is there cannot be saved", async () => {
+    const { database, file, copies } = await setUp(OLD);
+    await expect(restore(database.store, fileOf([LINE(1), "{"]), true)).rejects.toThrow("has invalid lines");
+    database.sqlite.exec("UPDATE pets SET name = hex(zeroblob(975000)) WHERE id = 3");
+    await expect(restore(database.store, file, true)).rejects.toThrow("Animal 3 is too large");
+    expect([database.loads, copies()]).toEqual([[], []]);
+  });
+
+  const create = ({ sqlite }: Database, values: string) =>
+    sqlite.exec(
+      `INSERT INTO pets (name, category_id, status, idempotency_key) VALUES (${values}) ON CONFLICT DO NOTHING`,
+    );
+  const callerAdds = (database: Database) => create(database, "'Caller', 1, 'sold', NULL");
+  const smokeTestRuns = (database: Database) => create(database, `'Smoke test', ${MAX}, 'sold', 'smoke test'`);
+
+  type Interference = (database: Database, file: string) => unknown;
+  const INTERFERENCES: Record<string, Interference> = {
+    "a caller adds an animal": callerAdds,
+    "it is killed": () => {
+      throw new Failure("killed");
+    },
+    "earlier imports are applied again after a caller added an animal": (database) => {
+      callerAdds(database);
+      for (const sql of database.loads) expect(() => database.sqlite.exec(sql)).toThrow("malformed JSON");
+    },
+    "a restore of a different file finishes, and callers add animals up to the same id": async (database, file) => {
+      await restore(database.store, file, true);
+      callerAdds(database);
+      callerAdds(database);
+      smokeTestRuns(database);
+    },
+    "a smoke test runs": smokeTestRuns,
+  };
+
+  it.each(Object.entries(INTERFERENCES))("loses nothing if, at any moment, %s", async (title, interfere) => {
+    for (let moment = 1, isReached = true; isReached; moment++) {
+      const [{ database, file, copies }, other] = [await setUp(OLD), await setUp([], LINES.slice(0, 4))];
+      let commands = 0;
+      let added = "";
+      database.onCommand = async () => {
+        if (++commands < moment) return;
+        database.onCommand = () => {};
+        await interfere(database, other.file);
+        added = rows(database).includes("Caller") ? '"name":"Caller"' : "";
+      };
+      const end = await restore(database.store, file, true, PART).catch((failure) => failure);
+      if (title === "a smoke test runs") expect(end).toMatch(/^Restored/);
+      database.onCommand = () => {};
+      isReached = commands === moment;
+      const kept = [await saved(database), ...copies(), ...other.copies()].join("");
+      for (const line of [...OLD, added]) expect(kept).toContain(line);
+      await restore(database.store, file, true, PART);
+      expect((await saved(database)).startsWith(text(LINES))).toBe(true);
+    }
   });
 });
 
