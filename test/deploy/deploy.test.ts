@@ -133,19 +133,8 @@ it.skipIf(process.platform === "win32")(
     expect(status).toBe(130);
     expect(cloudflare.serving).toEqual([{ version_id: before?.id, percentage: 100 }]);
     expect(await Promise.all([first, "three"].map(statusWith))).toEqual([200, 401]);
-    const finished = await run("npm run deploy:staging -- --set-keys", env);
-    expect(finished.status).toBe(0);
-    expect(await Promise.all([first, "two", "three"].map(statusWith))).toEqual([401, 200, 200]);
   },
 );
-
-it("is deployed by Wrangler alone, which says what that leaves out", async () => {
-  const { status, output } = await run("npx wrangler deploy --env staging");
-  expect(output).toContain("This does not apply migrations or run the smoke test. npm run deploy:staging does both");
-  expect(status).toBe(0);
-  expect(cloudflare.serving).toEqual([{ version_id: cloudflare.versions[0]?.id, percentage: 100 }]);
-  expect(await statusWith("two")).toBe(200);
-});
 
 it.skipIf(process.platform === "win32")("a second Ctrl-C ends a deployment whose API hangs", async () => {
   const api = createServer().listen(0, "127.0.0.1");
