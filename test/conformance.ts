@@ -39,13 +39,13 @@ const published: {
   components: { schemas: Record<string, Schema> };
 } = JSON.parse(printJson(description));
 
-export const operations: DescribedOperation[] = Object.entries(published.paths).flatMap(([path, item]) =>
+export const describedOperations: DescribedOperation[] = Object.entries(published.paths).flatMap(([path, item]) =>
   Object.entries(item).map(([method, operation]) => ({ ...operation, path, method: method.toUpperCase() })),
 );
 
 /** The operation with this name. */
 export function described(id: string): DescribedOperation {
-  const operation = operations.find(({ operationId }) => operationId === id);
+  const operation = describedOperations.find(({ operationId }) => operationId === id);
   if (!operation) throw new Error(`${id} is not described.`);
   return operation;
 }
@@ -53,7 +53,9 @@ export function described(id: string): DescribedOperation {
 /** The names of all response headers that are described anywhere. */
 export const describedHeaders = [
   ...new Set(
-    operations.flatMap(({ responses }) => Object.values(responses).flatMap(({ headers }) => Object.keys(headers))),
+    describedOperations.flatMap(({ responses }) =>
+      Object.values(responses).flatMap(({ headers }) => Object.keys(headers)),
+    ),
   ),
 ];
 
@@ -83,12 +85,12 @@ export function expectDescribed(method: string, path: string, answer: Answer): v
 
 function responseTo(method: string, path: string, status: number): DescribedResponse | undefined {
   const { pathname } = new URL(path, "https://store.example");
-  const atPath = operations.filter((operation) => matches(operation.path, pathname));
+  const atPath = describedOperations.filter((operation) => matches(operation.path, pathname));
   const requested = atPath.find((operation) => operation.method === (method === "HEAD" ? "GET" : method)) ?? atPath[0];
   if (requested) return requested.responses[status];
   // A path that is not described has the errors of every operation, and a 404 with the same headers as a 500.
   const elsewhere: Record<number, number> = { 401: 401, 404: 500, 500: 500 };
-  return operations[0]?.responses[elsewhere[status] ?? ""];
+  return describedOperations[0]?.responses[elsewhere[status] ?? ""];
 }
 
 const matches = (template: string, pathname: string) =>

@@ -1,5 +1,5 @@
-// Writes the folder of static files: the page at /, everything it loads, and openapi.json with the guide as its
-// introduction. The page itself lists the operations, so that it can be read before its script has run, or without it.
+// Writes the folder of static files: the API reference at /, everything it loads, and openapi.json with the guide as its
+// introduction. Its HTML lists the operations, so that it can be read before its script has run, or without it.
 
 import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,4 +1,4 @@
-// Finds the browser for the tests of the page.
+// Finds the browser for the tests of the API reference.
 
 import { existsSync } from "node:fs";
 

@@ -7,7 +7,7 @@ import { gzipSync } from "node:zlib";
 import { type Browser, chromium, type Locator, type Page, type Response } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { description } from "../../src/openapi/document.ts";
-import { type DescribedOperation, described, operations } from "../conformance.ts";
+import { type DescribedOperation, described, describedOperations } from "../conformance.ts";
 import { findChromium } from "./chromium.ts";
 import { API_KEY, IS_DEPLOYED, IS_REMOVED, LOCAL_ONLY, ORIGIN, UNTIL_REMOVAL } from "./service.ts";
 
@@ -69,7 +69,7 @@ describe.skipIf(SKIPPED)(`the API reference, in Chromium${SKIPPED}`, () => {
     await page.goto(origin);
     await page.waitForSelector("h1:has-text('Animal store') >> visible=true");
     await page.waitForSelector("#summary", { state: "detached" });
-    // The page knows the key of a local service.
+    // The API reference knows the key of a local service.
     if (IS_DEPLOYED) await page.getByPlaceholder("Token").fill(API_KEY);
     /** The size of everything that was loaded, compressed, in bytes. */
     const loaded = async () => {
@@ -150,7 +150,7 @@ describe.skipIf(SKIPPED)(`the API reference, in Chromium${SKIPPED}`, () => {
       await page.goto(ORIGIN);
       const text = await page.innerText("body");
       expect(text).toContain(description.info.title);
-      for (const { method, path } of operations) expect(text).toContain(`${method} /v1${path}`);
+      for (const { method, path } of describedOperations) expect(text).toContain(`${method} /v1${path}`);
       await expectAccessible(page);
       await page.close();
     });
@@ -219,7 +219,7 @@ describe.skipIf(SKIPPED)(`the API reference, in Chromium${SKIPPED}`, () => {
       await page.keyboard.press("Escape");
     });
 
-    it.each(operations)("shows $operationId to everyone", async (operation) => {
+    it.each(describedOperations)("shows $operationId to everyone", async (operation) => {
       const { page } = opened;
       const section = await show(page, operation);
       const responses = JSON.stringify(`${sectionOf(operation)} button[id*='.responses.']`);
@@ -245,7 +245,7 @@ describe.skipIf(SKIPPED)(`the API reference, in Chromium${SKIPPED}`, () => {
       );
     });
 
-    it.each(operations)("lets everyone call $operationId, and sends only what was chosen", (operation) =>
+    it.each(describedOperations)("lets everyone call $operationId, and sends only what was chosen", (operation) =>
       inClient(opened.page, operation, async (client) => {
         await expectAccessible(opened.page, CLIENT);
         const { request, status } = await exchange(opened.page, client);

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { description } from "../../src/openapi/document.ts";
 import { printJson } from "../../src/values/json.ts";
-import { operations } from "../conformance.ts";
+import { describedOperations } from "../conformance.ts";
 import { send } from "./send.ts";
 import { KEY, ORIGIN } from "./service.ts";
 
@@ -19,7 +19,7 @@ describe("the site", () => {
     expect(text).toMatch(/"minimum": -9223372036854775808,\s+"maximum": 9223372036854775807/);
   });
 
-  it("serves the page with a strict policy that allows only its own origin", async () => {
+  it("serves the API reference with a strict policy that allows only its own origin", async () => {
     const { status, headers, text } = await send(`${ORIGIN}/`);
     expect(status).toBe(200);
     expect(headers.get("Content-Type")).toBe("text/html; charset=utf-8");
@@ -33,11 +33,11 @@ describe("the site", () => {
     expect(text).not.toMatch(/(src|href)="(?!\/|data:,)/);
   });
 
-  it.each(operations)("lists $method $path in the page itself", async ({ method, path }) => {
+  it.each(describedOperations)("lists $method $path in the HTML itself", async ({ method, path }) => {
     expect((await send(`${ORIGIN}/`)).text).toContain(`<code>${method} /v1${path}</code>`);
   });
 
-  it("lets browsers keep the parts of the page that never change", async () => {
+  it("lets browsers keep the parts of the API reference that never change", async () => {
     const { text } = await send(`${ORIGIN}/`);
     const [, chunk] = text.match(/href="(\/scalar\/chunks\/[^"]+)"/) ?? [];
     const { status, headers } = await send(`${ORIGIN}${chunk}`);

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import service from "../../src/index.ts";
-import { operations } from "../conformance.ts";
+import { describedOperations } from "../conformance.ts";
 import { failing } from "./binding.ts";
 import { call, countPets, expectError, ORIGIN, type RequestOptions, requestTo } from "./service.ts";
 
@@ -14,7 +14,10 @@ const INVALID = { code: "unauthorized", message: "The API key is not valid.", st
 
 // Every operation, and requests that match no operation: without a key, they all get the same response.
 const REQUESTS: [what: string, path: string, options: RequestOptions][] = [
-  ...operations.map((operation): [string, string, RequestOptions] => [operation.operationId, ...requestTo(operation)]),
+  ...describedOperations.map((operation): [string, string, RequestOptions] => [
+    operation.operationId,
+    ...requestTo(operation),
+  ]),
   ["HEAD", "/v1/pets", { method: "HEAD" }],
   ["an unknown path", "/v1/nothing", {}],
   ["the base path", "/v1", {}],

@@ -5,7 +5,7 @@ import type { Schema } from "@cfworker/json-schema";
 import { describe, expect, it } from "vitest";
 import { ALLOWED_HEADERS, EXPOSED_HEADERS } from "../../src/http/responses.ts";
 import { description } from "../../src/openapi/document.ts";
-import { componentOf, type DescribedOperation, describedHeaders, operations } from "../conformance.ts";
+import { componentOf, type DescribedOperation, describedHeaders, describedOperations } from "../conformance.ts";
 
 describe("the description", () => {
   it("describes the headers that a browser may read, except Cloudflare's cf-ray", () => {
@@ -13,42 +13,49 @@ describe("the description", () => {
   });
 
   it("describes the headers that a browser may send", () => {
-    const parameters = operations.flatMap((operation) => operation.parameters.filter((p) => p.in === "header"));
+    const parameters = describedOperations.flatMap((operation) =>
+      operation.parameters.filter((p) => p.in === "header"),
+    );
     const names = new Set(["Authorization", "Content-Type", ...parameters.map(({ name }) => name)]);
     expect(ALLOWED_HEADERS.toSorted()).toEqual([...names].sort());
   });
 
   it("marks only getPet as deprecated", () => {
-    expect(operations.flatMap(({ operationId, deprecated }) => (deprecated ? [operationId] : []))).toEqual(["getPet"]);
+    expect(describedOperations.flatMap(({ operationId, deprecated }) => (deprecated ? [operationId] : []))).toEqual([
+      "getPet",
+    ]);
   });
 
   it("requires the bearer key, and every body and path parameter", () => {
     expect(description.security).toEqual([{ apiKey: [] }]);
     expect(description.components.securitySchemes.apiKey).toMatchObject({ type: "http", scheme: "bearer" });
-    for (const { requestBody, parameters } of operations) {
+    for (const { requestBody, parameters } of describedOperations) {
       expect(requestBody?.required ?? true).toBe(true);
       expect(parameters.filter((parameter) => parameter.in === "path" && !parameter.required)).toEqual([]);
       expect(["path", "query", "header"]).toEqual(expect.arrayContaining(parameters.map((parameter) => parameter.in)));
     }
   });
 
-  it.each(operations)("describes every part of $operationId, and every identifier as an int64", (operation) => {
-    const properties = bodiesOf(operation).flatMap(({ schema }) => Object.entries(schemaOf(schema).properties ?? {}));
-    const parts = operation.parameters.map(
-      ({ name, description, schema }) => [name, { description, ...schema }] as const,
-    );
-    for (const [name, part] of [...properties, ...parts]) {
-      expect(part, name).toMatchObject({ description: expect.stringMatching(/\w/) });
-      if (/^id$|Id$|^after$/.test(name)) expect(part, name).toMatchObject({ type: "integer", format: "int64" });
-    }
-  });
+  it.each(describedOperations)(
+    "describes every part of $operationId, and every identifier as an int64",
+    (operation) => {
+      const properties = bodiesOf(operation).flatMap(({ schema }) => Object.entries(schemaOf(schema).properties ?? {}));
+      const parts = operation.parameters.map(
+        ({ name, description, schema }) => [name, { description, ...schema }] as const,
+      );
+      for (const [name, part] of [...properties, ...parts]) {
+        expect(part, name).toMatchObject({ description: expect.stringMatching(/\w/) });
+        if (/^id$|Id$|^after$/.test(name)) expect(part, name).toMatchObject({ type: "integer", format: "int64" });
+      }
+    },
+  );
 
-  it.each(operations)("requires a bookmark in every success of $operationId", ({ responses }) => {
+  it.each(describedOperations)("requires a bookmark in every success of $operationId", ({ responses }) => {
     const { headers } = responses[200] ?? responses[201] ?? {};
     expect(headers?.["x-d1-bookmark"]).toMatchObject({ required: true });
   });
 
-  it.each(operations)("has examples of $operationId with every property", (operation) => {
+  it.each(describedOperations)("has examples of $operationId with every property", (operation) => {
     for (const { schema, example } of bodiesOf(operation)) {
       for (const value of [example].flat()) {
         expect(Object.keys(value ?? {}).sort()).toEqual(Object.keys(schemaOf(schema).properties ?? {}).sort());

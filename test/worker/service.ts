@@ -4,7 +4,13 @@
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
 import service from "../../src/index.ts";
-import { type Answer, type DescribedOperation, described, expectDescribed, operations } from "../conformance.ts";
+import {
+  type Answer,
+  type DescribedOperation,
+  described,
+  expectDescribed,
+  describedOperations,
+} from "../conformance.ts";
 
 export type { Answer } from "../conformance.ts";
 
@@ -57,7 +63,7 @@ export function createPet(body: unknown, { headers, ...options }: RequestOptions
 
 /** Performs each described operation, by its name, with the id 1 and the example body. */
 export const PERFORM = Object.fromEntries(
-  operations.map((operation) => [
+  describedOperations.map((operation) => [
     operation.operationId,
     (options: RequestOptions) => call(...requestTo(operation, options)),
   ]),

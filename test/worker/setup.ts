@@ -4,14 +4,14 @@ import { applyD1Migrations, reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, beforeEach, vi } from "vitest";
 import { router } from "../../src/router.ts";
-import { operations } from "../conformance.ts";
+import { describedOperations } from "../conformance.ts";
 
 // Otherwise one missing route or description would make dozens of tests fail, for different reasons.
 beforeAll(() => {
   const routed = router.routes
     .filter(([method]) => !["ALL", "OPTIONS"].includes(method))
     .map(([method, , , path]) => `${method} ${path?.replaceAll(/:(\w+)/g, "{$1}")}`);
-  const described = operations.map(({ method, path }) => `${method} /v1${path}`);
+  const described = describedOperations.map(({ method, path }) => `${method} /v1${path}`);
   const [unrouted, undescribed] = [
     described.filter((one) => !routed.includes(one)),
     routed.filter((one) => !described.includes(one)),
