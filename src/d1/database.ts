@@ -47,7 +47,7 @@ export function jsonIn(row: Record<string, unknown> | undefined): string {
 }
 
 // Repeating a statement immediately makes these worse.
-const OVERLOADED = /overloaded|queued|\b(CPU|memory)\b.* limit/i;
+const OVERLOADED = /overloaded|queued|\b(CPU|memory)\b.*limit|limit.*\b(CPU|memory)\b/i;
 
 // D1 has no error codes. https://developers.cloudflare.com/d1/observability/debug-d1/ lists some of its messages; the others
 // were seen in production.

@@ -1,5 +1,6 @@
-// API keys, sent as bearer tokens (RFC 6750). Keys are compared in constant time, in buffers of one fixed length and with every valid key, so that
-// timing reveals neither a length nor a common prefix. Without a valid key in the secret, every request gets a 500.
+// API keys, sent as bearer tokens (RFC 6750). They are compared in constant time, in buffers of one fixed length and with every
+// valid key, so that timing reveals neither a length nor a common prefix. Without a valid key in the secret, every request gets
+// a 500.
 
 import { ApiError } from "./errors.ts";
 import { logFailure } from "./log.ts";
