@@ -20,7 +20,7 @@ export const description = {
   paths: describePaths(petPaths),
   components: {
     securitySchemes: {
-      apiKey: { type: "http", scheme: "bearer", description: "An API key from the operator of the service." },
+      apiKey: { type: "http", scheme: "bearer", description: "An API key, from the operator." },
     },
     schemas: componentSchemas({ ...petComponents, ...errorComponents }),
   },
