@@ -20,12 +20,8 @@ import { readTraffic, setTraffic, specs, type Traffic } from "./traffic.ts";
 const TAKEN = "Somebody else has deployed meanwhile. Deploy again.";
 const TRIES = 5; // to give the traffic back
 
-interface Progress {
-  /** Once aborted, the deployment stops at the next moment that is safe. */
-  signal: AbortSignal;
-  /** How to continue with the same keys. Empty until they are settled. */
-  next: string;
-}
+/** `signal`: once aborted, the deployment stops at the next safe moment. `next`: how to continue with the same keys, if any. */
+type Progress = { signal: AbortSignal; next: string };
 
 /** Whether the new version serves. Prints what happens, and why it failed. `interval`: as in Limits. */
 export async function deploy(asked: Arguments, progress: Progress, run = wrangler, interval = INTERVAL) {
@@ -127,7 +123,7 @@ API_KEY=… npm run deploy:${name} -- --set-keys`);
       }
     } catch (failure) {
       // A version that is too broken to answer must be replaceable. Keys that do not change reject nobody.
-      if (keys.change) throw failure;
+      if (keys.change || signal.aborted) throw failure;
       console.log(`${printable((failure as Error).message)}\nThe keys do not change, so the deployment continues.`);
       return keys.given;
     }
@@ -201,10 +197,7 @@ npx wrangler rollback ${current} --env ${name} < /dev/null\n`);
 
     /** Whether Cloudflare lists a version at 0% is not documented, so this deployment's own does not count there. */
     function isSame(now: Traffic = {}, then: Traffic): boolean {
-      const counting = ({ [version]: share, ...others }: Traffic) => ({
-        ...others,
-        ...(share && { [version]: share }),
-      });
+      const counting = ({ [version]: own, ...others }: Traffic) => (own ? { ...others, [version]: own } : others);
       return isDeepStrictEqual(counting(now), counting(then));
     }
   }
