@@ -74,6 +74,7 @@ async function loadRest(store: Connection, input: Input, stored: Stored, bytes: 
 To save and replace what is there now, run it again with --replace. To keep callers out meanwhile, see docs/OPERATIONS.md.`);
       }
       if (++failures === TRIES) throw failure;
+      console.log(`An import failed. Continuing after line ${stored.count}.`);
       await store.wait(failures);
     }
   }

@@ -30,7 +30,7 @@ export function parseArguments(
     },
   });
   const [name = "", ...rest] = positionals;
-  if (rest.length > 0) throw new Error("Too many arguments. Write --location=<hint> or --jurisdiction=<name> in full.");
+  if (rest.length > 0) throw new Error("Too many arguments. A place is --location=<hint> or --jurisdiction=<name>.");
   const { location, jurisdiction, wait, "new-key": adds, "set-keys": sets, "revoke-all-keys": revokesAll } = values;
   const place = Object.entries({ location, jurisdiction }).filter(([, value]) => value !== undefined);
   if (place.length > 1) throw new Error("Use --location or --jurisdiction, not both.");

@@ -90,8 +90,8 @@ npx wrangler versions deploy <version>@100% --env ${name}`);
     }
     const { count, isPending } = await readKeyHistory(current, name, run);
     if (isPending && (keys.adds || !keys.change) && !keys.revokesAll) {
-      throw new Error(`An unfinished deployment has changed the keys of ${name}. Finish it first, with all keys that callers use:
-API_KEY=… npm run deploy:${name} -- --set-keys`);
+      throw new Error(`An unfinished deployment has changed the keys of ${name}. Finish it first, with all keys that callers need:
+API_KEY=… npm run deploy:${name} -- --set-keys (see "Rotate the keys" in docs/OPERATIONS.md).`);
     }
     // An address leads to whichever version serves, so it can be set up before there is a new one.
     beginUnlessInterrupted("Addresses");
@@ -128,9 +128,10 @@ API_KEY=… npm run deploy:${name} -- --set-keys`);
       return keys.given;
     }
     if (accepted.length === 0) {
-      throw new Error(`None of the keys in API_KEY is a key of ${name}. Are they another environment's?`);
+      throw new Error(`None of the keys in API_KEY is a key of ${name}. Are they another environment's?
+See "Rotate the keys" in docs/OPERATIONS.md.`);
     }
-    console.log("ok: the current version does not reject all keys");
+    console.log(`The current version accepts ${accepted.length} of ${keys.given.length} given keys.`);
     return accepted;
   }
 
@@ -267,6 +268,8 @@ if (import.meta.main) {
   const asked = readArguments(USAGE, parseArguments);
   onInterruption((signal, status) => {
     if (interruption.signal.aborted) {
+      // A terminal that closes sends it twice.
+      if (signal === "SIGHUP") return;
       console.error(`\n${signal}: ended at once. The last step above may be unfinished.
 To see which version serves: npx wrangler deployments status --env ${asked.environment.name}`);
       if (progress.next) console.error(progress.next);

@@ -44,7 +44,7 @@ it("all arguments are read", () => {
 it.each([
   [[], "The environment must be staging or production."],
   [["test"], "The environment must be staging or production."],
-  [["staging", "weur"], "Too many arguments. Write --location=<hint> or --jurisdiction=<name> in full."],
+  [["staging", "weur"], "Too many arguments. A place is --location=<hint> or --jurisdiction=<name>."],
   [["staging", "--new-keys"], "Unknown option '--new-keys'"],
   [["staging", "--location=weur", "--jurisdiction=eu"], "Use --location or --jurisdiction, not both."],
   [["staging", "--new-key", "--set-keys"], "Use --new-key or --set-keys, not both."],

@@ -51,6 +51,12 @@ describe.skipIf(SKIPPED)(`the API reference, in Chromium${SKIPPED}`, () => {
     return page;
   }
 
+  /** Waits until the API reference is usable. It knows only the key of a local service. */
+  async function finishLoading(page: Page): Promise<void> {
+    await page.waitForSelector("#summary", { state: "detached" });
+    if (IS_DEPLOYED) await page.getByPlaceholder("Token").fill(API_KEY);
+  }
+
   async function open(view: View, origin = ORIGIN) {
     const page = await newPage(view);
     /** Warnings, errors and requests to other origins. */
@@ -68,9 +74,7 @@ describe.skipIf(SKIPPED)(`the API reference, in Chromium${SKIPPED}`, () => {
     page.on("response", (response) => responses.push(response));
     await page.goto(origin);
     await page.waitForSelector("h1:has-text('Animal store') >> visible=true");
-    await page.waitForSelector("#summary", { state: "detached" });
-    // The API reference knows the key of a local service.
-    if (IS_DEPLOYED) await page.getByPlaceholder("Token").fill(API_KEY);
+    await finishLoading(page);
     /** The size of everything that was loaded, compressed, in bytes. */
     const loaded = async () => {
       const bodies = await Promise.all(responses.map((response) => response.body()));
@@ -188,7 +192,7 @@ describe.skipIf(SKIPPED)(`the API reference, in Chromium${SKIPPED}`, () => {
       await page.getByRole("button", { name: "Copied" }).waitFor();
       expect(GUIDE).toContain(`\`\`\`js\n${await page.evaluate("navigator.clipboard.readText()")}\`\`\``);
       await page.reload();
-      await page.waitForSelector("#summary", { state: "detached" });
+      await finishLoading(page);
       expect(new Set(await page.locator("details[open] > summary").allInnerTexts())).toEqual(new Set(["JavaScript"]));
     });
 
