@@ -137,6 +137,14 @@ it.skipIf(process.platform === "win32")(
   },
 );
 
+it("is deployed by Wrangler alone, which says what that leaves out", async () => {
+  const { status, output } = await run("npx wrangler deploy --env staging");
+  expect(output).toContain("This does not apply migrations or run the smoke test. npm run deploy:staging does both");
+  expect(status).toBe(0);
+  expect(cloudflare.serving).toEqual([{ version_id: cloudflare.versions[0]?.id, percentage: 100 }]);
+  expect(await statusWith("two")).toBe(200);
+});
+
 it.skipIf(process.platform === "win32")("a second Ctrl-C ends a deployment whose API hangs", async () => {
   const api = createServer().listen(0, "127.0.0.1");
   await once(api, "listening");
