@@ -59,8 +59,6 @@ export async function startCloudflare() {
     requests: [] as string[],
     /** How the next imports break: before they start, or after they stored everything. */
     importFaults: [] as ("before" | "after")[],
-    /** How many of the next deployments get a gateway's page instead. */
-    gatewayFaults: 0,
     /** Called after each deployment. */
     onDeployment: () => {},
   };
@@ -180,7 +178,6 @@ export async function startCloudflare() {
     }),
   );
   router.post("/workers/scripts/:name/deployments", async (request) => {
-    if (account.gatewayFaults-- > 0) return new Response("<title>502 Bad Gateway</title>", { status: 502 });
     const next = ((await request.json()) as { versions: typeof account.serving }).versions;
     // As for Cloudflare, an older version with other secrets needs a flag that only `wrangler rollback` sends.
     const [target, current] = [versionOf(next[0]?.version_id), versionOf(account.serving[0]?.version_id)];
