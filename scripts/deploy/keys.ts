@@ -10,11 +10,9 @@ import type { wrangler } from "../wrangler.ts";
 /** The keys of a secret, which is a comma-separated list. The newest is the last one. Throws with a message for the operator. */
 export function parseKeys(source: string, secret = "") {
   if (!secret) throw new Error(`${source} is missing or empty.`);
-  const { keys, invalid } = readKeys(secret);
+  const { keys, problem } = readKeys(secret);
   const newest = keys.at(-1);
-  if (newest && invalid.length === 0) return { all: [...new Set(keys)], newest };
-  const problem =
-    invalid.length === 1 ? `entry ${invalid} is not a valid key` : `entries ${invalid.join(", ")} are not valid keys`;
+  if (newest && !problem) return { all: [...new Set(keys)], newest };
   throw new Error(
     `${source}: ${problem} (a key has up to 512 letters, digits and -._~+/ characters, and may end in =).`,
   );

@@ -38,23 +38,23 @@ let prepared: { secret: string | undefined; keys: Uint8Array[] } | undefined;
 
 function keysOf(secret: string | undefined, request: Request): Uint8Array[] {
   if (!prepared || prepared.secret !== secret) {
-    const { keys, invalid } = readKeys(secret ?? "");
+    const { keys, problem } = readKeys(secret ?? "");
     prepared = { secret, keys: keys.map((key) => pad(new Uint8Array(MAX_LENGTH), key)) };
     // If no entry is valid, every request logs the failure below.
-    if (invalid.length > 0 && keys.length > 0) {
-      const cause = `Secret API_KEY: ignored these entries, which are not valid keys: ${invalid.join(", ")}.`;
-      logFailure("configuration", cause, request);
-    }
+    if (problem && keys.length > 0)
+      logFailure("configuration", `Secret API_KEY is partly ignored: ${problem}.`, request);
   }
   if (prepared.keys.length === 0) throw new Error("The secret API_KEY is missing or has no valid key.");
   return prepared.keys;
 }
 
-/** The valid keys of a secret, which is a comma-separated list, and the positions of its other entries, counted from 1. */
-export function readKeys(secret: string): { keys: string[]; invalid: number[] } {
+/** The valid keys of a secret, which is a comma-separated list, and which of its other entries, counted from 1, are a problem. */
+export function readKeys(secret: string): { keys: string[]; problem: string } {
   const entries = secret.split(",").map((entry) => entry.trim());
   const invalid = entries.flatMap((entry, index) => (isKey(entry) ? [] : [index + 1]));
-  return { keys: entries.filter(isKey), invalid };
+  const places = invalid.join(", ");
+  const problem = invalid.length > 1 ? `entries ${places} are not valid keys` : `entry ${places} is not a valid key`;
+  return { keys: entries.filter(isKey), problem: invalid.length > 0 ? problem : "" };
 }
 
 const isKey = (text: string): boolean => text.length <= MAX_LENGTH && TOKEN.test(text);
