@@ -27,14 +27,17 @@ export async function backup(store: Connection, file: string): Promise<string> {
   }
   fsyncSync(output);
   closeSync(output);
+  // A warning is enough, because everything is saved: a recovery must not stop for what somebody added with SQL.
+  const warning = saved === 0 ? "" : await readInput(partial).then(() => "", warn);
   // An empty file reserves the name, and is then replaced: not every file system has hard links. Throws if the name is taken.
   closeSync(openSync(file, "wx"));
   renameSync(partial, file);
-  const message = `Saved ${store.environment} in ${file}: ${saved} lines.`;
-  if (saved === 0) return message;
-  // A warning is enough, because everything is saved: a recovery must not stop for what somebody added with SQL.
-  const warn = (fault: Error) => `${message}\nWarning: correct this file before you restore it. ${fault.message}`;
-  return readInput(file).then(() => message, warn);
+  return `Saved ${store.environment} in ${file}: ${saved} lines.${warning}`;
+
+  function warn(fault: unknown): string {
+    if (!(fault instanceof Failure)) throw fault;
+    return `\nWarning: correct this file before you restore it. ${fault.message.replace(partial, file)}`;
+  }
 }
 
 if (import.meta.main) await command("backup", backup, "Nothing was saved. Run the same command again.");

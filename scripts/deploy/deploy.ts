@@ -101,6 +101,7 @@ API_KEY=… npm run deploy:${name} -- --set-keys (see "Rotate the keys" in docs/
     if (keys.adds && !keys.revokesAll && accepted.length < count) {
       throw new Error(`API_KEY has ${accepted.length} of the ${count} keys of ${name}. --new-key needs all of them.`);
     }
+    if (keys.adds && count === 0) console.log(`Any other key of ${name} is removed: how many it has is not known.`);
     const secret = settleKeys([]);
     await migrate();
     beginUnlessInterrupted("New version");
@@ -135,7 +136,7 @@ See "Rotate the keys" in docs/OPERATIONS.md.`);
     return accepted;
   }
 
-  /** The keys of the new version, or none if they do not change. Prints a new one: every check has passed, and nothing has changed. */
+  /** The keys of the new version, or none if they do not change. Prints a new one: every check has passed, and only addresses have changed. */
   function settleKeys(place: string[]): string[] {
     if (!keys.change) return [];
     signal.throwIfAborted();

@@ -63,7 +63,7 @@ async function send({ base, version, override }: Target, path: string, request: 
   const [, key] = headers.get("Authorization")?.split(" ") ?? [];
   const excerpt = (key ? text.replaceAll(key, "<key>") : text).replaceAll(/\s+/g, " ").slice(0, 300);
   const { status } = response;
-  const by = response.headers.get(VERSION_HEADER);
+  const [by] = /^[\w-]{1,36}$/.exec(response.headers.get(VERSION_HEADER) ?? "") ?? [];
   if (!by && (version || status === 403)) {
     const expected = version ? `version ${version}` : "it";
     const cause = status === 403 ? REJECTED : "";

@@ -31,6 +31,6 @@ export async function findService({ SMOKE_URL = "", API_KEY }: NodeJS.Dict<strin
   await waitUntilReady({ base }, limits);
   // The key is checked before the path.
   const { status } = await poll({ base }, "/nothing", { headers: { Authorization: `Bearer ${key}` } }, limits);
-  if (status === 401) throw new Error(`${base} does not have the key in API_KEY (401).`);
+  if (status === 401) throw new Error(`${base} does not have the (last) key in API_KEY (401).`);
   return { origin: base.replace(/\/v1$/, ""), key, isDeployed: true };
 }
