@@ -3,8 +3,6 @@
 
 import { createReadStream } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { printJson } from "../../src/values/json.ts";
-import { SMOKE_TEST } from "../environment.ts";
 import { checkRow, Failure, type Line, lineOf } from "./lines.ts";
 
 // Half of int64: as many ids remain for new animals. SQLite picks ids at random once the greatest is used.
@@ -59,11 +57,6 @@ function adder(database: DatabaseSync): (bytes: Uint8Array) => void {
     const { changes } = insert.run(id, lineOf({ id, ...row }).text, row.idempotencyKey ?? null);
     if (changes === 0n) throw new Failure("has the idempotencyKey of an earlier line");
   };
-}
-
-/** Whether this is the animal that the smoke test adds, whatever its id. */
-export function isSmokeTest({ id, text }: Line): boolean {
-  return text === printJson({ id, ...SMOKE_TEST.pet, idempotencyKey: SMOKE_TEST.key });
 }
 
 /** Not readline, because it also ends a line at U+2028, which a name can contain. Stops in a line of megabytes. */

@@ -10,7 +10,7 @@ import { WranglerFailed } from "../wrangler.ts";
 import { backup } from "./backup.ts";
 import { command } from "./main.ts";
 import { type Connection, checkColumns, readLines, TRIES } from "./connection.ts";
-import { type Input, isSmokeTest, readInput } from "./input.ts";
+import { type Input, readInput } from "./input.ts";
 import { COVERED_COLUMNS, Failure, insertSql, type Line, ROW_JSON, storedLine, valuesSql } from "./lines.ts";
 
 // Of SQL. Imports of 5 MB have been seen to fail, and starting Wrangler for each takes a second.
@@ -123,6 +123,7 @@ const newestSql = (columns: string, last?: Line) =>
 
 // Compared whole, because a caller can store a different animal under the same key.
 const SMOKE_TEST_JSON = printJson({ ...SMOKE_TEST.pet, idempotencyKey: SMOKE_TEST.key });
+const isSmokeTest = ({ id, text }: Line) => text === SMOKE_TEST_JSON.replace("{", `{"id":${id},`);
 const isSmokeTestAfter = (last?: Line) =>
   `id > ${last?.id ?? 0} AND json_remove(${ROW_JSON}, '$.id') = '${SMOKE_TEST_JSON}'`;
 

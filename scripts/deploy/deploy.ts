@@ -110,7 +110,7 @@ API_KEY=… npm run deploy:${name} -- --set-keys (see "Rotate the keys" in docs/
     return { version, base };
   }
 
-  /** Those of the given keys that the current version accepts. Throws if there are none, because all callers would be rejected. */
+  /** The given keys that the current version accepts. Throws if there are none: all callers would be rejected. */
   async function findAccepted(base: string): Promise<string[]> {
     beginUnlessInterrupted("Keys");
     const accepted: string[] = [];
@@ -136,7 +136,7 @@ See "Rotate the keys" in docs/OPERATIONS.md.`);
     return accepted;
   }
 
-  /** The keys of the new version, or none if they do not change. Prints a new one: every check has passed, and only addresses have changed. */
+  /** The new version's keys, or none if they stay. Prints a new one: all checks passed, and only addresses have changed. */
   function settleKeys(place: string[]): string[] {
     if (!keys.change) return [];
     signal.throwIfAborted();
@@ -227,7 +227,7 @@ npx wrangler rollback ${current} --env ${name} < /dev/null\n`);
     console.log(await run(["d1", "migrations", "apply", "DB", "--env", name, "--remote"]));
   }
 
-  /** Uploads a version, with the keys if they change, and the commit if there is one. Returns its id, and what Wrangler printed. */
+  /** Uploads a version, with keys that change, and the commit if any. Returns its id, and what Wrangler printed. */
   async function upload(command: string[], secret: string[], count: number) {
     const git = (...args: string[]) => spawnSync("git", args, { encoding: "utf8" }).stdout?.trim() ?? "";
     const commit = git("rev-parse", "--short", "HEAD");

@@ -1,5 +1,5 @@
-// Databases in this process, with the project's migrations and D1's limit of a string. Backup and restore reach them through a replacement for Wrangler's
-// commands, so that a test starts no processes, and can break one command at a chosen moment.
+// Databases in this process, with the project's migrations and D1's limit of a string. Backup and restore reach them through a
+// replacement for Wrangler's commands, so that a test starts no processes, and can break one command at a chosen moment.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
