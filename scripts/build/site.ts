@@ -10,17 +10,16 @@ import { printJson } from "../../src/values/json.ts";
 const SITE = join(import.meta.dirname, "../../dist/site");
 const SOURCES = join(import.meta.dirname, "../../src/site");
 const SCALAR = join(dirname(fileURLToPath(import.meta.resolve("@scalar/api-reference"))), "browser");
-const SCALAR_MAIN = "standalone.esm.js";
 
 /** Writes only what differs, because two builds may do so at the same moment. */
 export function buildSite(): void {
   const site = new Map(filesIn(SOURCES).map((path) => [path, readFileSync(join(SOURCES, path))]));
-  for (const path of globSync([SCALAR_MAIN, "chunks/*.js"], { cwd: SCALAR })) {
+  for (const path of globSync(["standalone.esm.js", "chunks/*.js"], { cwd: SCALAR })) {
     site.set(join("scalar", path), readFileSync(join(SCALAR, path)));
   }
   const guide = String(site.get("guide.md")).trim();
-  const published = { ...description, info: { ...description.info, description: guide } };
-  site.set("openapi.json", Buffer.from(`${printJson(published, 2)}\n`));
+  const info = { ...description.info, description: guide };
+  site.set("openapi.json", Buffer.from(`${printJson({ ...description, info }, 2)}\n`));
   site.set("index.html", Buffer.from(fillPlaceholders(String(site.get("index.html")))));
   site.delete("guide.md");
 
@@ -44,28 +43,14 @@ function fillPlaceholders(page: string): string {
   return page
     .replaceAll("{title}", title)
     .replaceAll("{summary}", summary)
-    .replace("{operations}", listItems().join("\n        "))
-    .replace("{preloads}", firstModules().join("\n    "));
+    .replace("{operations}", listItems().join("\n        "));
 }
 
 function listItems(): string[] {
-  const paths: Record<string, Record<string, { summary: string; deprecated?: boolean }>> = { ...description.paths };
-  return Object.entries(paths).flatMap(([path, item]) =>
+  return Object.entries(description.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, { summary, deprecated }]) => {
       const mark = deprecated ? " <em>deprecated</em>" : "";
       return `<li><code>${method.toUpperCase()} ${description.servers[0]?.url}${path}</code> ${summary}${mark}</li>`;
     }),
   );
-}
-
-/** Links to the modules that Scalar imports statically, so that the browser loads them in parallel. */
-function firstModules(): string[] {
-  const found = new Set([SCALAR_MAIN]);
-  for (const module of found) {
-    const script = readFileSync(join(SCALAR, module), "utf8");
-    for (const [, path = ""] of script.matchAll(/(?:from|import)"\.\/([^"]+\.js)"/g)) {
-      found.add(join(dirname(module), path).replaceAll("\\", "/"));
-    }
-  }
-  return [...found].map((module) => `<link rel="modulepreload" href="/scalar/${module}" />`);
 }

@@ -40,7 +40,7 @@ const challenge = header('The challenge (RFC 6750), with `error="invalid_token"`
 });
 
 /** The paths of the document: each operation with what all operations have in common. */
-export function describePaths(paths: Record<`/${string}`, PathItem>): object {
+export function describePaths(paths: Record<`/${string}`, PathItem>) {
   return mapValues(paths, (item) => {
     const methods = Object.keys(item).map((method) => method.toUpperCase());
     return mapValues({ ...item }, ({ headers = {}, parameters, responses, ...operation }: Operation, method) => {

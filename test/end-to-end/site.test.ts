@@ -38,9 +38,9 @@ describe("the site", () => {
   });
 
   it("lets browsers keep the parts of the API reference that never change", async () => {
-    const { text } = await send(`${ORIGIN}/`);
-    const [, chunk] = text.match(/href="(\/scalar\/chunks\/[^"]+)"/) ?? [];
-    const { status, headers } = await send(`${ORIGIN}${chunk}`);
+    const { text } = await send(`${ORIGIN}/scalar/standalone.esm.js`);
+    const [, chunk] = text.match(/"\.\/(chunks\/[^"]+\.js)"/) ?? [];
+    const { status, headers } = await send(`${ORIGIN}/scalar/${chunk}`);
     expect(status).toBe(200);
     expect(headers.get("Cache-Control")).toBe("public, max-age=31536000, immutable");
   });
