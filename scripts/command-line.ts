@@ -8,9 +8,13 @@ export function readArguments<T>(usage: string, read: (args: string[], env: Node
   try {
     return read(process.argv.slice(2), process.env);
   } catch (failure) {
-    console.error(`${(failure as Error).message}\nusage: ${usage}`);
-    process.exit(2);
+    return exit(`${(failure as Error).message}\nusage: ${usage}`, 2);
   }
+}
+
+export function exit(message: string, status: number): never {
+  console.error(printable(message));
+  process.exit(status);
 }
 
 /** Calls `react` instead of ending the process. `status`: the exit code of a process that the signal ends. */

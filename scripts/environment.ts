@@ -1,12 +1,18 @@
-// The deployed environments, as wrangler.toml describes them. Nothing else repeats their names, so renaming the service or
-// an environment changes only that file.
+// The environments: the deployed ones, as wrangler.toml describes them, and the local one. Nothing else repeats their names, so
+// renaming the service or an environment changes only that file.
 
-import { readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { wrangler } from "./wrangler.ts";
 
-const WRANGLER_TOML = join(import.meta.dirname, "../wrangler.toml");
+const ROOT = join(import.meta.dirname, "..");
+const WRANGLER_TOML = join(ROOT, "wrangler.toml");
+// Next to the local database, so that removing the store removes this too.
+const APPLIED = join(ROOT, ".wrangler/state/v3/d1/applied-migrations.txt");
+
+/** The environment of `npm run dev`, which works without an account. */
+export const LOCAL = "local";
 
 export type Environment = ReturnType<typeof readEnvironment>;
 
@@ -27,13 +33,21 @@ export function readEnvironment(name: string) {
 }
 
 /** The animal that the smoke test adds to each environment, once: always under the same Idempotency-Key. */
-export const SMOKE_TEST = {
-  key: "smoke test",
-  pet: { name: "Smoke test", categoryId: 9223372036854775807n, status: "sold" },
-};
+const pet = { name: "Smoke test", categoryId: 9223372036854775807n, status: "sold" };
+export const SMOKE_TEST = { key: "smoke test", pet };
 
 /** Whether the account has the environment's database. Throws WranglerFailed. */
 export async function hasDatabase({ database }: Environment, run = wrangler): Promise<boolean> {
   const databases: { name: string }[] = JSON.parse(await run(["d1", "list", "--json"]));
   return databases.some(({ name }) => name === database);
+}
+
+/** Creates and updates the local tables. Runs Wrangler, which takes a second, only for a new migration. Throws WranglerFailed. */
+export async function applyLocalMigrations(): Promise<void> {
+  const migrations = readdirSync(join(ROOT, "migrations")).sort().join("\n");
+  if (existsSync(APPLIED) && readFileSync(APPLIED, "utf8") === migrations) return;
+  const apply = () => wrangler(["d1", "migrations", "apply", "DB", "--local"]);
+  // A different process in this folder may apply them at the same moment. Then nothing is left to do the second time.
+  await apply().catch(apply);
+  writeFileSync(APPLIED, migrations);
 }

@@ -3,8 +3,12 @@
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { setTimeout } from "node:timers/promises";
 import { stripVTControlCharacters } from "node:util";
 
 // Not import.meta.resolve, which Vitest lacks where it sets up.
@@ -14,19 +18,15 @@ const WRANGLER = createRequire(import.meta.url).resolve("wrangler");
 // and the addresses of a deployment. Its log files would keep copies of whole stores, readable by everyone.
 const OUTPUT = { WRANGLER_HIDE_BANNER: "true", WRANGLER_LOG: "log", WRANGLER_WRITE_LOGS: "false" };
 
-// Wrangler recommends an account that soon disappears, and an id in wrangler.toml, which is committed.
-const REMEDIES = {
-  "set a CLOUDFLARE_API_TOKEN": "Run npx wrangler login, or set the CLOUDFLARE_API_TOKEN environment variable.",
-  "More than one account":
-    "You have several accounts. Set CLOUDFLARE_ACCOUNT_ID to the id of one of them: npx wrangler whoami",
-};
+const LOGIN = "Run npx wrangler login, or set the CLOUDFLARE_API_TOKEN environment variable.";
 
 /** A Wrangler command failed. The message contains what it printed, or the remedy. */
 export class WranglerFailed extends Error {
   constructor(command: string, output: string) {
     const printed = stripVTControlCharacters(output).trim();
-    const [, remedy] = Object.entries(REMEDIES).find(([part]) => printed.includes(part)) ?? [];
-    super(`${remedy ?? printed}\nwrangler ${command} failed.`.trim());
+    // Wrangler recommends an account that soon disappears.
+    const remedy = printed.includes("set a CLOUDFLARE_API_TOKEN") ? LOGIN : printed;
+    super(`${remedy}\nwrangler ${command} failed.`.trim());
   }
 }
 
@@ -49,6 +49,33 @@ export async function wrangler(args: string[], env: NodeJS.Dict<string> = {}): P
   process.off("exit", end);
   if (status !== 0) throw new WranglerFailed(args.slice(0, 2).join(" "), output + errors);
   return output;
+}
+
+/** Calls `use` with a file that only its owner can read. It is removed at the end: only SIGKILL leaves it behind. */
+export async function withFile<T>(name: string, content: string, use: (file: string) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), name));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  process.once("exit", remove);
+  const file = join(folder, "file");
+  writeFileSync(file, content, { mode: 0o600 });
+  return use(file).finally(() => {
+    process.off("exit", remove);
+    remove();
+  });
+}
+
+export const TRIES = 5;
+
+/** Repeats what fails because of one bad response: after 2 * `pause` milliseconds, and twice as long each time. */
+export async function insist<T>(work: () => Promise<T>, pause: number, isWorthIt = (_: unknown) => true): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (failure) {
+      if (tries === TRIES || !isWorthIt(failure)) throw failure;
+      await setTimeout(pause * 2 ** tries);
+    }
+  }
 }
 
 /** Ends a detached process and its child processes. On Windows, always forcibly, because process groups do not exist there. */

@@ -1,14 +1,13 @@
-// Saves a store in a file, one animal per line: `npm run backup -- <environment> <file>`. Callers can keep writing: the
-// file has the store as it was at the start. It appears under its name when it is complete. It never overwrites a file or
-// follows a link.
+// Saves a store in a file, one animal per line: `npm run backup -- <environment> <file>`. Callers can keep writing: the file has
+// the store as it was at the start. It appears when it is complete, and never overwrites a file or follows a link.
 
 import { randomUUID } from "node:crypto";
 import { closeSync, fsyncSync, lstatSync, openSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { command } from "./main.ts";
 import { type Connection, checkColumns, readLines } from "./connection.ts";
 import { readInput } from "./input.ts";
 import { Failure } from "./lines.ts";
+import { command } from "./main.ts";
 
 /** Returns the line to end with. Throws Failure and WranglerFailed. */
 export async function backup(store: Connection, file: string): Promise<string> {

@@ -15,48 +15,40 @@ export type Input = Awaited<ReturnType<typeof readInput>>;
 export async function readInput(file: string) {
   // Without a name, SQLite keeps it in a temporary file, and deletes that itself.
   const database = new DatabaseSync("", { readBigInts: true });
-  const add = adder(database);
+  database.exec("CREATE TABLE lines (id INTEGER PRIMARY KEY, text TEXT, key TEXT UNIQUE); BEGIN");
+  const insert = database.prepare("INSERT OR IGNORE INTO lines VALUES (?, ?, ?)");
+  const select = database.prepare("SELECT id, text FROM lines WHERE id > ? ORDER BY id");
   const faults: string[] = [];
   let total = 0;
+  let last = 0n;
+  let haveIds: boolean | undefined;
   for await (const bytes of linesOf(file)) {
     total++;
-    try {
-      add(bytes);
-    } catch (fault) {
-      if (!(fault instanceof Failure)) throw fault;
-      if (faults.push(`line ${total}: ${fault.message}`) === MOST_FAULTS) break;
-    }
+    const fault = add(bytes);
+    if (fault && faults.push(`line ${total}: ${fault}`) === MOST_FAULTS) break;
   }
   if (total === 0) throw new Failure(`${file} is empty.`);
   if (faults.length > 0) throw new Failure([`${file} has invalid lines. The first ones are:`, ...faults].join("\n"));
 
-  return {
-    total,
+  /** The lines after the one with this id, or all, in ascending order of id. */
+  function* after(last = 0n): Generator<Line> {
+    for (const { id, text } of select.iterate(last)) yield { id: BigInt(String(id)), text: String(text) };
+  }
+  return { total, after };
 
-    /** The lines after the one with this id, or all, in ascending order of id. */
-    *after(last = 0n): Generator<Line> {
-      const select = database.prepare("SELECT id, text FROM lines WHERE id > ? ORDER BY id");
-      for (const { id, text } of select.iterate(last)) yield { id: BigInt(String(id)), text: String(text) };
-    },
-  };
-}
-
-/** Checks and stores one line after the other. Throws a Failure. */
-function adder(database: DatabaseSync): (bytes: Uint8Array) => void {
-  database.exec("CREATE TABLE lines (id INTEGER PRIMARY KEY, text TEXT, key TEXT UNIQUE); BEGIN");
-  const insert = database.prepare("INSERT OR IGNORE INTO lines VALUES (?, ?, ?)");
-  let last = 0n;
-  let haveIds: boolean | undefined;
-  return (bytes) => {
-    const { id: written, ...row } = checkRow(bytes);
+  /** Stores a line. Returns what is wrong with it, if anything. */
+  function add(bytes: Uint8Array): string {
+    const row = checkRow(bytes);
+    if (typeof row === "string") return row;
+    const { id: written, ...others } = row;
     haveIds ??= written !== undefined;
-    if (haveIds !== (written !== undefined)) throw new Failure("either all lines must have an id, or none");
+    if (haveIds !== (written !== undefined)) return "either all lines must have an id, or none";
     const id = written ?? last + 1n;
-    if (id <= last || id > GREATEST_ID) throw new Failure(`id must be ascending, from ${last + 1n} to ${GREATEST_ID}`);
+    if (id <= last || id > GREATEST_ID) return `id must be ascending, from ${last + 1n} to ${GREATEST_ID}`;
     last = id;
-    const { changes } = insert.run(id, lineOf({ id, ...row }).text, row.idempotencyKey ?? null);
-    if (changes === 0n) throw new Failure("has the idempotencyKey of an earlier line");
-  };
+    const { changes } = insert.run(id, lineOf({ id, ...others }).text, row.idempotencyKey ?? null);
+    return changes === 0n ? "has the idempotencyKey of an earlier line" : "";
+  }
 }
 
 /** Not readline, because it also ends a line at U+2028, which a name can contain. Stops in a line of megabytes. */

@@ -33,24 +33,24 @@ const unknown = noOther("property", shape);
 const Row = z.strictObject(shape, { error: (issue) => unknown.error(issue) ?? "is not a JSON object" });
 export type Row = z.infer<typeof Row>;
 
-export interface Line {
-  id: bigint;
-  /** Its JSON. Equal rows have equal texts. */
-  text: string;
-}
+/** The id of a row, and its JSON. Equal rows have equal texts. */
+export type Line = { id: bigint; text: string };
 
 /** The longest line, in bytes. It has a little more than the body of a request: an id, a key, the defaults. */
 export const LINE_BYTES = BODY_LIMIT + 1024;
 
-/** Why a command did not do its work, or what is wrong with a line, in words for the person who ran it. */
+/** Why a command did not do its work, in words for the person who ran it. */
 export class Failure extends Error {}
 
-/** The row of a line, by the service's own rules. Throws a Failure that names every problem. */
-export function checkRow(bytes: Uint8Array): Row {
-  if (bytes.length > LINE_BYTES) throw new Failure("is longer than any animal that the service accepts");
-  const { success, data, error } = Row.safeParse(parse(bytes));
-  if (success) return data;
-  throw new Failure(problemsOf(error).join("; "));
+/** The row of a line, by the service's own rules, or what is wrong with it: every problem at once. */
+export function checkRow(bytes: Uint8Array): Row | string {
+  if (bytes.length > LINE_BYTES) return "is longer than any animal that the service accepts";
+  try {
+    const { success, data, error } = Row.safeParse(parseJson(UTF_8.decode(bytes)));
+    return success ? data : problemsOf(error).join("; ");
+  } catch {
+    return "is not valid JSON in UTF-8";
+  }
 }
 
 /** The line of a row that has an id, with its properties in the order of ROW_JSON. */
@@ -69,11 +69,3 @@ export function valuesSql(text: string): string {
 /** The statement that stores a line. */
 export const insertSql = ({ text }: Line): string =>
   `INSERT INTO pets (${COVERED_COLUMNS.join(", ")}) ${valuesSql(text)};\n`;
-
-function parse(bytes: Uint8Array): unknown {
-  try {
-    return parseJson(UTF_8.decode(bytes));
-  } catch {
-    throw new Failure("is not valid JSON in UTF-8");
-  }
-}

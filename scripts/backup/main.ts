@@ -1,10 +1,10 @@
 // What backup and restore share as commands: their arguments, their failures, and what they print.
 
 import { tmpdir } from "node:os";
-import { onInterruption, printable, readArguments } from "../command-line.ts";
-import { environmentNames } from "../environment.ts";
+import { exit, onInterruption, printable, readArguments } from "../command-line.ts";
+import { environmentNames, LOCAL } from "../environment.ts";
 import { WranglerFailed } from "../wrangler.ts";
-import { type Connection, connect, LOCAL } from "./connection.ts";
+import { type Connection, connect } from "./connection.ts";
 import { Failure } from "./lines.ts";
 
 type Work = (store: Connection, file: string, hasFlag: boolean) => Promise<string>;
@@ -17,10 +17,6 @@ export async function command(name: string, work: Work, again: string, flag?: st
   const known = [LOCAL, ...environmentNames()];
   const usage = `npm run ${name} -- <${known.join("|")}> <file>${flag ? ` [${flag}]` : ""}`;
   const [environment, file, hasFlag] = readArguments(usage, (args) => parseArguments(args, known, flag));
-  const exit = (message: string, status: number) => {
-    console.error(printable(message));
-    process.exit(status);
-  };
   // The default action would skip what cleans up on `exit`.
   onInterruption((_, status) => exit(`Interrupted. ${again}`, status));
   try {

@@ -6,12 +6,12 @@
 import { dirname, join } from "node:path";
 import { printJson } from "../../src/values/json.ts";
 import { SMOKE_TEST } from "../environment.ts";
-import { WranglerFailed } from "../wrangler.ts";
+import { TRIES, WranglerFailed } from "../wrangler.ts";
 import { backup } from "./backup.ts";
-import { command } from "./main.ts";
-import { type Connection, checkColumns, readLines, TRIES } from "./connection.ts";
+import { type Connection, checkColumns, readLines } from "./connection.ts";
 import { type Input, readInput } from "./input.ts";
 import { COVERED_COLUMNS, Failure, insertSql, type Line, ROW_JSON, storedLine, valuesSql } from "./lines.ts";
+import { command } from "./main.ts";
 
 // Of SQL. Imports of 5 MB have been seen to fail, and starting Wrangler for each takes a second.
 const PART_BYTES = 2_500_000;
@@ -60,10 +60,10 @@ async function saveContents(store: Connection, file: string): Promise<Stored> {
 async function loadRest(store: Connection, input: Input, stored: Stored, bytes: number): Promise<void> {
   let failures = 0;
   while (stored.count < input.total) {
-    const part = takePart(input.after(stored.last?.id), bytes);
+    const part = takePart(input, stored, bytes);
     try {
-      await store.load(importSql(part, stored));
-      stored = { count: stored.count + part.length, last: part.at(-1) };
+      await store.load(guardSql(stored) + part.sql);
+      stored = part.stored;
       failures = 0;
     } catch (failure) {
       if (!(failure instanceof WranglerFailed)) throw failure;
@@ -95,23 +95,25 @@ async function compare(store: Connection, input: Input, known: Stored): Promise<
   return { count, last, other };
 }
 
-/** The next lines, as many as fit in an import. */
-function takePart(lines: Iterable<Line>, most: number): Line[] {
-  const part: Line[] = [];
+/** The next lines, as many as fit in an import: the SQL that stores them, and what is stored then. */
+function takePart(input: Input, { count, last }: Stored, most: number): { sql: string; stored: Stored } {
+  const statements: string[] = [];
   let bytes = 0;
-  for (const line of lines) {
-    bytes += Buffer.byteLength(insertSql(line));
-    if (part.length > 0 && bytes > most) break;
-    part.push(line);
+  for (const line of input.after(last?.id)) {
+    const statement = insertSql(line);
+    bytes += Buffer.byteLength(statement);
+    if (statements.length > 0 && bytes > most) break;
+    statements.push(statement);
+    last = line;
   }
-  return part;
+  return { sql: statements.join(""), stored: { count: count + statements.length, last } };
 }
 
-function importSql(part: Line[], { last, replaced }: Stored): string {
-  // json() fails for text that is not JSON. DELETE without a condition truncates the table: 2,000,000 rows take 56 ms.
+/** Removes what the part replaces. Fails if anything was added: json() accepts only JSON. */
+function guardSql({ last, replaced }: Stored): string {
+  // DELETE without a condition truncates the table: 2,000,000 rows take 56 ms.
   return `SELECT json('The store has changed.') WHERE NOT ${endsWith(replaced ?? last)};
-DELETE FROM pets${replaced ? "" : ` WHERE ${isSmokeTestAfter(last)}`};
-${part.map(insertSql).join("")}`;
+DELETE FROM pets${replaced ? "" : ` WHERE ${isSmokeTestAfter(last)}`};\n`;
 }
 
 /** The SQL condition that nothing comes after this line, or that the store is empty, apart from the smoke test's animal. */

@@ -1,29 +1,25 @@
 // What a deployment is told by its arguments and by the environment.
 
 import { parseArgs } from "node:util";
+import { readKeys } from "../../src/http/authentication.ts";
 import { readEnvironment } from "../environment.ts";
-import { parseKeys } from "./keys.ts";
 
 export const USAGE = `API_KEY=<key> npm run deploy:<environment> [-- --wait <seconds, by default 90>]
    or: npm run deploy:<environment> -- --new-key|--set-keys [--location <hint> | --jurisdiction <name>] [--wait <seconds>]
 See "Deploy" in docs/OPERATIONS.md.`;
 
-const FLAG = { type: "boolean", default: false } as const;
-
 export type Arguments = ReturnType<typeof parseArguments>;
 
 /** Throws with a message for the operator. */
-export function parseArguments(
-  args: string[],
-  { API_KEY, SMOKE_URL, GITHUB_ACTIONS, GITHUB_OUTPUT }: NodeJS.Dict<string>,
-) {
+export function parseArguments(args: string[], env: NodeJS.Dict<string>) {
+  const { API_KEY, SMOKE_URL, GITHUB_ACTIONS, GITHUB_OUTPUT } = env;
   const { values, positionals } = parseArgs({
     args,
     allowPositionals: true,
     options: {
-      "new-key": FLAG,
-      "set-keys": FLAG,
-      "revoke-all-keys": FLAG,
+      "new-key": { type: "boolean", default: false },
+      "set-keys": { type: "boolean", default: false },
+      "revoke-all-keys": { type: "boolean", default: false },
       location: { type: "string" },
       jurisdiction: { type: "string" },
       wait: { type: "string", default: "90" },
@@ -41,16 +37,8 @@ export function parseArguments(
   if (adds && GITHUB_ACTIONS) throw new Error("--new-key prints a key, which the log of a workflow would keep.");
   return {
     environment: readEnvironment(name),
-    keys: {
-      /** Those in API_KEY. At least one, except with --new-key. */
-      given: adds && !API_KEY ? [] : parseKeys("API_KEY", API_KEY).all,
-      /** Whether a new key is added to those. */
-      adds,
-      /** Whether those become the environment's keys. */
-      change: adds || sets,
-      /** Whether the environment may lose all its keys, so that all callers are rejected. */
-      revokesAll,
-    },
+    /** Those `given` in API_KEY, to which `adds` adds a new one. `change`: they become the environment's, which `revokesAll` of its own. */
+    keys: { given: adds && !API_KEY ? [] : parseKeys("API_KEY", API_KEY), adds, change: adds || sets, revokesAll },
     /** Where to store the data: a flag of `d1 create`. */
     place: place.map(([flag, value]) => `--${flag}=${value}`),
     /** Milliseconds. */
@@ -60,6 +48,16 @@ export function parseArguments(
     /** The file for the outputs of a step in a GitHub workflow. */
     outputs: GITHUB_OUTPUT,
   };
+}
+
+/** The keys of a secret, which is a comma-separated list. The newest is the last one. Throws with a message that quotes none. */
+export function parseKeys(source: string, secret = ""): string[] {
+  if (!secret) throw new Error(`${source} is missing or empty.`);
+  const { keys, problem } = readKeys(secret);
+  if (!problem) return [...new Set(keys)];
+  throw new Error(
+    `${source}: ${problem} (a key has up to 512 letters, digits and -._~+/ characters, and may end in =).`,
+  );
 }
 
 const THIS_MACHINE = /^(localhost|127(\.\d+){3}|\[::1\])$/;

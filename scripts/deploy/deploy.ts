@@ -5,20 +5,15 @@
 import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { appendFileSync } from "node:fs";
-import { setTimeout } from "node:timers/promises";
-import { isDeepStrictEqual } from "node:util";
-import { VERSION_HEADER } from "../../src/http/responses.ts";
-import { onInterruption, printable, readArguments } from "../command-line.ts";
+import { exit, onInterruption, printable, readArguments } from "../command-line.ts";
 import { hasDatabase } from "../environment.ts";
-import { wrangler } from "../wrangler.ts";
+import { insist, withFile, wrangler } from "../wrangler.ts";
 import { type Arguments, parseArguments, USAGE } from "./arguments.ts";
-import { keysMark, readKeyHistory, withSecretsFile } from "./keys.ts";
-import { INTERVAL, poll } from "./poll.ts";
-import { smoke, waitUntilReady } from "./smoke.ts";
-import { readTraffic, setTraffic, specs, type Traffic } from "./traffic.ts";
+import { INTERVAL } from "./poll.ts";
+import { acceptedKeys, smoke, waitUntilReady } from "./smoke.ts";
+import { keysMark, readKeyHistory, readTraffic, type Traffic } from "./versions.ts";
 
 const TAKEN = "Somebody else has deployed meanwhile. Deploy again.";
-const TRIES = 5; // to give the traffic back
 
 /** `signal`: once aborted, the deployment stops at the next safe moment. `next`: how to continue with the same keys, if any. */
 type Progress = { signal: AbortSignal; next: string };
@@ -34,14 +29,31 @@ export async function deploy(asked: Arguments, progress: Progress, run = wrangle
   try {
     beginUnlessInterrupted("Current version");
     const before = await readTraffic(name, run);
-    if (before && keys.adds && !keys.revokesAll && keys.given.length === 0) {
-      throw new Error(`${worker} has keys already: set API_KEY to all of them, and --new-key adds one.`);
-    }
     const exists = before !== undefined || (await hasDatabase(environment, run));
-    if (exists && place.length > 0) {
-      throw new Error(`${database} already exists, and cannot be moved: leave out ${place.join(" ")}.`);
+    checkFlags(before !== undefined, exists);
+    const current = before && (await checkCurrent(before));
+    const secret = chooseKeys(exists);
+    isChanged = true;
+    if (!exists) {
+      beginUnlessInterrupted("Database");
+      await run(["d1", "create", database, "--update-config=false", ...place]);
+      progress.next = continuation();
     }
-    const { version, base } = before ? await deployNext(before) : await deployFirst(exists);
+    beginUnlessInterrupted("Migrations");
+    console.log(await run(["d1", "migrations", "apply", "DB", "--env", name, "--remote"]));
+    beginUnlessInterrupted("New version");
+    const output = await upload(current ? ["versions", "upload"] : ["deploy"], secret, current?.keys);
+    const [, version] = /^(?:Current|Worker) Version ID: (\S+)$/m.exec(output) ?? [];
+    if (!version) throw new Error("Wrangler did not print a version.");
+    const base = current?.base ?? baseIn(output, smokeUrl);
+    const key = secret.at(-1) ?? current?.accepted.at(-1) ?? "";
+    if (current) {
+      await testAndPromote(version, base, key, current.version, before);
+    } else {
+      // No earlier version could keep serving, so this one serves already.
+      beginUnlessInterrupted(`Smoke test at ${base}`);
+      await smoke({ version, base }, key, limits(), name);
+    }
     if (asked.outputs) appendFileSync(asked.outputs, `url=${base}\n`);
     console.log(`\n${worker}: version ${version} serves all requests, at ${base}.`);
     return true;
@@ -50,97 +62,77 @@ export async function deploy(asked: Arguments, progress: Progress, run = wrangle
     const { message } = signal.aborted ? (signal.reason as Error) : (failure as Error);
     console.error(`\n${printable(message)}\n\nThe deployment of ${name} failed.`);
     const unknown = () => `unknown (npx wrangler deployments status --env ${name})`;
-    const traffic = () => readTraffic(name, run).then((now = {}) => specs(now).join(", ") || "none");
-    if (isChanged) console.error(`Traffic: ${await insist(traffic).catch(unknown)}. See the last step above.`);
-    else console.error("Nothing was migrated or uploaded.");
+    const read = () => readTraffic(name, run).then((now = ["none"]) => now.join(", "));
+    const traffic = isChanged && (await insist(read, interval).catch(unknown));
+    console.error(traffic ? `Traffic: ${traffic}. See the last step above.` : "Nothing was migrated or uploaded.");
     if (progress.next) console.error(progress.next);
     return false;
   }
 
-  /** No earlier version could keep serving, so this one serves at once. */
-  async function deployFirst(exists: boolean) {
-    if (!keys.change) {
+  function beginUnlessInterrupted(step: string): void {
+    signal.throwIfAborted();
+    console.log(`\n== ${name}: ${step}\n`);
+  }
+
+  /** Throws unless the flags are right for an environment that has a version, or a database, or neither. */
+  function checkFlags(hasVersion: boolean, exists: boolean): void {
+    if (exists && place.length > 0) {
+      throw new Error(`${database} already exists, and cannot be moved: leave out ${place.join(" ")}.`);
+    }
+    if (hasVersion && keys.adds && !keys.revokesAll && keys.given.length === 0) {
+      throw new Error(`${worker} has keys already: set API_KEY to all of them, and --new-key adds one.`);
+    }
+    if (!hasVersion && !keys.change) {
       throw new Error(`The Worker ${worker} does not exist yet. Run the first deployment yourself: it decides where the data is stored.
 npm run deploy:${name} -- --new-key [--location=<hint> | --jurisdiction=<name>]`);
     }
-    if (keys.adds && keys.given.length > 0) {
+    if (!hasVersion && keys.adds && keys.given.length > 0) {
       throw new Error("Unset API_KEY: a first deployment with --new-key takes no other key. Or use --set-keys.");
     }
-    const secret = settleKeys(place);
-    beginUnlessInterrupted("Database");
-    isChanged = true;
-    if (!exists) await run(["d1", "create", database, "--update-config=false", ...place]);
-    console.log(`${database} ${exists ? "already exists" : "is created"}.`);
-    progress.next = continuation();
-    await migrate();
-    beginUnlessInterrupted("Worker");
-    const { version, output } = await upload(["deploy"], secret, secret.length);
-    const target = { version, base: baseIn(output) };
-    beginUnlessInterrupted(`Smoke test at ${target.base}`);
-    await smoke(target, newestOf(secret), limits(), name);
-    return target;
   }
 
-  async function deployNext(before: Traffic) {
-    console.log(specs(before).join(", "));
-    const [current, ...others] = Object.keys(before).filter((version) => before[version]);
-    if (!current || others.length > 0) {
+  /** What is known of the version that serves: where, how many keys it has, and which it accepts. Throws if it cannot be replaced. */
+  async function checkCurrent(before: Traffic) {
+    console.log(before.join(", "));
+    const [version, ...others] = before.filter((spec) => !spec.endsWith("@0%")).map((spec) => spec.replace(/@.*/, ""));
+    if (!version || others.length > 0) {
       throw new Error(`Somebody has split the traffic between versions by hand. Give all of it to one version first:
 npx wrangler versions deploy <version>@100% --env ${name}`);
     }
-    const { count, isPending } = await readKeyHistory(current, name, run);
+    const { count, isPending } = await readKeyHistory(version, name, run);
     if (isPending && (keys.adds || !keys.change) && !keys.revokesAll) {
       throw new Error(`An unfinished deployment has changed the keys of ${name}. Finish it first, with all keys that callers need:
 API_KEY=… npm run deploy:${name} -- --set-keys (see "Rotate the keys" in docs/OPERATIONS.md).`);
     }
     // An address leads to whichever version serves, so it can be set up before there is a new one.
     beginUnlessInterrupted("Addresses");
-    const base = baseIn(await run(["triggers", "deploy", "--env", name]));
+    const base = baseIn(await run(["triggers", "deploy", "--env", name]), smokeUrl);
     console.log(base);
-    const accepted = keys.revokesAll ? [] : await findAccepted(base);
-    if (keys.adds && !keys.revokesAll && accepted.length < count) {
-      throw new Error(`API_KEY has ${accepted.length} of the ${count} keys of ${name}. --new-key needs all of them.`);
-    }
-    if (keys.adds && count === 0) console.log(`Any other key of ${name} is removed: how many it has is not known.`);
-    const secret = settleKeys([]);
-    await migrate();
-    beginUnlessInterrupted("New version");
-    const { version } = await upload(["versions", "upload"], secret, keys.change ? secret.length : count);
-    await testAndPromote(version, base, before, current, newestOf(keys.change ? secret : accepted));
-    return { version, base };
-  }
-
-  /** The given keys that the current version accepts. Throws if there are none: all callers would be rejected. */
-  async function findAccepted(base: string): Promise<string[]> {
+    if (keys.revokesAll) return { version, base, keys: count, accepted: [] };
     beginUnlessInterrupted("Keys");
-    const accepted: string[] = [];
-    try {
-      for (const key of keys.given) {
-        // The key is checked before the path, and this path needs no database.
-        const request = { headers: { Authorization: `Bearer ${key}` } };
-        const { status, headers } = await poll({ base }, "/nothing", request, limits());
-        if (!headers.get(VERSION_HEADER)) throw new Error(`${base} answers ${status}, but not as this service.`);
-        if (status !== 401) accepted.push(key);
-      }
-    } catch (failure) {
+    const accepted = await acceptedKeys({ base }, keys.given, limits()).catch((failure: Error) => {
       // A version that is too broken to answer must be replaceable. Keys that do not change reject nobody.
       if (keys.change || signal.aborted) throw failure;
-      console.log(`${printable((failure as Error).message)}\nThe keys do not change, so the deployment continues.`);
-      return keys.given;
-    }
+      console.log(`${printable(failure.message)}\nThe keys do not change, so the deployment continues.`);
+    });
+    if (!accepted) return { version, base, keys: count, accepted: keys.given };
     if (accepted.length === 0) {
       throw new Error(`None of the keys in API_KEY is a key of ${name}. Are they another environment's?
 See "Rotate the keys" in docs/OPERATIONS.md.`);
     }
-    console.log(`The current version accepts ${accepted.length} of ${keys.given.length} given keys.`);
-    return accepted;
+    const all = count || "an unknown number of";
+    console.log(`The current version has ${all} keys, and accepts ${accepted.length} of ${keys.given.length} given.`);
+    if (keys.adds && accepted.length < count) {
+      throw new Error(`API_KEY has ${accepted.length} of the ${count} keys of ${name}. --new-key needs all of them.`);
+    }
+    return { version, base, keys: count, accepted };
   }
 
   /** The new version's keys, or none if they stay. Prints a new one: all checks passed, and only addresses have changed. */
-  function settleKeys(place: string[]): string[] {
-    if (!keys.change) return [];
+  function chooseKeys(exists: boolean): string[] {
     signal.throwIfAborted();
-    progress.next = continuation(place);
+    if (!keys.change) return [];
+    progress.next = continuation(exists ? [] : place);
     if (!keys.adds) return keys.given;
     const key = randomBytes(32).toString("base64url");
     console.log(`\nNew key: ${key}\nStore it now: it is not shown again, and stored nowhere else.`);
@@ -149,14 +141,30 @@ See "Rotate the keys" in docs/OPERATIONS.md.`);
 
   function continuation(place: string[] = []): string {
     const flags = ["--set-keys", ...(keys.revokesAll ? ["--revoke-all-keys"] : []), ...place].join(" ");
-    return `To continue with the same keys${keys.adds ? ", the new one included" : ""}:\nAPI_KEY=… npm run deploy:${name} -- ${flags}`;
+    return `\nTo continue with the same keys${keys.adds ? ", the new one included" : ""}:\nAPI_KEY=… npm run deploy:${name} -- ${flags}`;
+  }
+
+  /** Uploads a version, with keys if they change, and the commit if there is one. `count`: how many keys stay. */
+  function upload(command: string[], secret: string[], count = 0): Promise<string> {
+    const git = (...args: string[]) => spawnSync("git", args, { encoding: "utf8" }).stdout?.trim() ?? "";
+    // Untracked files count, because an untracked migration is applied too.
+    const dirty = git("status", "--porcelain", "--untracked-files") ? "-dirty" : "";
+    const tag = `--tag=${git("rev-parse", "--short", "HEAD") || "no-commit"}${dirty}`;
+    const subject = keysMark(secret.length, count) + (git("log", "-1", "--format=%s") || "no commit");
+    // SKIP_DEPLOY_CHECK tells the build step (scripts/build/build.ts) that this is not a plain `wrangler deploy`. An
+    // API_KEY in the environment would win over the one in a file, so both are the same.
+    const API_KEY = secret.join(",") || undefined;
+    const flags = ["--env", name, tag, `--message=${subject.slice(0, 100)}`];
+    const send = (...file: string[]) => run([...command, ...flags, ...file], { API_KEY, SKIP_DEPLOY_CHECK: "true" });
+    if (!API_KEY) return send();
+    return withFile("animal-store-keys-", JSON.stringify({ API_KEY }), (file) => send(`--secrets-file=${file}`));
   }
 
   /** Gives all traffic to the version if it passes the test at 0%. Otherwise gives it back, and throws. */
-  async function testAndPromote(version: string, base: string, before: Traffic, current: string, key: string) {
+  async function testAndPromote(version: string, base: string, key: string, current: string, before: Traffic) {
     const target = { version, base };
-    const tested = { [current]: 100, [version]: 0 };
-    const promoted = { [version]: 100 };
+    const tested = [`${current}@100%`, `${version}@0%`];
+    const promoted = [`${version}@100%`];
     let expected = before;
     try {
       beginUnlessInterrupted(`Smoke test of version ${version}, which does not serve callers yet, at ${base}`);
@@ -174,7 +182,7 @@ npx wrangler rollback ${current} --env ${name} < /dev/null\n`);
       await moveTo(promoted);
       await (isTestable ? waitUntilReady(target, limits()) : smoke(target, key, limits(), name));
     } catch (failure) {
-      const isTaken = await insist(giveBack).catch((problem: Error) => console.error(printable(problem.message)));
+      const isTaken = await insist(giveBack, interval).catch(({ message }) => console.error(printable(message)));
       throw isTaken ? new Error(TAKEN, { cause: failure }) : failure;
     }
 
@@ -183,7 +191,9 @@ npx wrangler rollback ${current} --env ${name} < /dev/null\n`);
       if (!isSame(await readTraffic(name, run), expected)) throw new Error(TAKEN);
       signal.throwIfAborted();
       expected = next;
-      await setTraffic(next, name, run);
+      // Every version that is not named gets no requests.
+      await run(["versions", "deploy", ...next, "-y", "--env", name]);
+      console.log(`Traffic: ${next.join(", ")}`);
     }
 
     /** Whether somebody else has deployed, whose traffic stays as it is. */
@@ -198,69 +208,23 @@ npx wrangler rollback ${current} --env ${name} < /dev/null\n`);
     }
 
     /** Whether Cloudflare lists a version at 0% is not documented, so this deployment's own does not count there. */
-    function isSame(now: Traffic = {}, then: Traffic): boolean {
-      const counting = ({ [version]: own, ...others }: Traffic) => (own ? { ...others, [version]: own } : others);
-      return isDeepStrictEqual(counting(now), counting(then));
+    function isSame(...both: [Traffic | undefined, Traffic]): boolean {
+      const [now, then] = both.map((traffic = []) =>
+        traffic
+          .filter((spec) => spec !== tested[1])
+          .sort()
+          .join(),
+      );
+      return now === then;
     }
-  }
-
-  /** Repeats what must not fail because of one bad response. */
-  async function insist<T>(work: () => Promise<T>): Promise<T> {
-    for (let tries = 1; ; tries++) {
-      try {
-        return await work();
-      } catch (failure) {
-        if (tries === TRIES) throw failure;
-        await setTimeout(interval * 2 ** tries);
-      }
-    }
-  }
-
-  function beginUnlessInterrupted(step: string): void {
-    signal.throwIfAborted();
-    console.log(`\n== ${name}: ${step}\n`);
-  }
-
-  async function migrate(): Promise<void> {
-    beginUnlessInterrupted("Migrations");
-    isChanged = true;
-    console.log(await run(["d1", "migrations", "apply", "DB", "--env", name, "--remote"]));
-  }
-
-  /** Uploads a version, with keys that change, and the commit if any. Returns its id, and what Wrangler printed. */
-  async function upload(command: string[], secret: string[], count: number) {
-    const git = (...args: string[]) => spawnSync("git", args, { encoding: "utf8" }).stdout?.trim() ?? "";
-    const commit = git("rev-parse", "--short", "HEAD");
-    // Untracked files count, because an untracked migration is applied too.
-    const tag = commit && commit + (git("status", "--porcelain", "--untracked-files") ? "-dirty" : "");
-    const message = (keysMark(keys.change, count) + git("log", "-1", "--format=%s")).trim().slice(0, 100);
-    const given = Object.entries({ tag, message }).filter(([, value]) => value);
-    const flags = given.map(([flag, value]) => `--${flag}=${value}`);
-    // SKIP_DEPLOY_CHECK tells the build step (scripts/build/plain-deploy.ts) that this is not a plain `wrangler deploy`. An
-    // API_KEY in the environment would win over the one in a file, so both are the same.
-    const send = (API_KEY?: string, ...file: string[]) =>
-      run([...command, "--env", name, ...flags, ...file], { API_KEY, SKIP_DEPLOY_CHECK: "true" });
-    const keep = (file: string) => send(secret.join(","), `--secrets-file=${file}`);
-    const output = await (keys.change ? withSecretsFile(secret.join(","), keep) : send());
-    const [, version] = /^(?:Current|Worker) Version ID: (\S+)$/m.exec(output) ?? [];
-    if (!version) throw new Error("Wrangler did not print a version.");
-    console.log(`Uploaded version ${version}.`);
-    return { version, output };
-  }
-
-  function baseIn(output: string): string {
-    const base = smokeUrl ?? printedBase(output);
-    if (!base) throw new Error("Wrangler did not print an address: set SMOKE_URL to the base URL.");
-    return base;
   }
 }
 
-const newestOf = (keys: string[]): string => keys.at(-1) ?? "";
-
-/** The base URL at the address that Wrangler printed. A workers.dev address works at once, a new domain some minutes later. */
-export function printedBase(output: string): string | undefined {
+/** The base URL: `given`, or that of the address that Wrangler printed. A workers.dev address works at once, a new domain later. */
+export function baseIn(output: string, given?: string): string {
   const [, host] = /https:\/\/(\S+\.workers\.dev)$/m.exec(output) ?? /(\S+) \(custom domain/.exec(output) ?? [];
-  return host && `https://${host}/v1`;
+  if (!given && !host) throw new Error("Wrangler did not print an address: set SMOKE_URL to the base URL.");
+  return given ?? `https://${host}/v1`;
 }
 
 if (import.meta.main) {
@@ -271,10 +235,9 @@ if (import.meta.main) {
     if (interruption.signal.aborted) {
       // A terminal that closes sends it twice.
       if (signal === "SIGHUP") return;
-      console.error(`\n${signal}: ended at once. The last step above may be unfinished.
-To see which version serves: npx wrangler deployments status --env ${asked.environment.name}`);
-      if (progress.next) console.error(progress.next);
-      process.exit(status);
+      const command = `npx wrangler deployments status --env ${asked.environment.name}`;
+      const message = `ended at once. The last step above may be unfinished.\nTo see which version serves: ${command}`;
+      exit(`\n${signal}: ${message}${progress.next}`, status);
     }
     console.error(`\n${signal}: stopping after the current Wrangler command. Press Ctrl-C again to end at once.`);
     process.exitCode = status;

@@ -4,23 +4,14 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { VERSION_HEADER } from "../../src/http/responses.ts";
 
-export interface Target {
-  /** The base URL, which ends in /v1. */
-  base: string;
-  /** The version that must answer. When omitted, any version may. */
-  version?: string;
-  /** The name of the Worker whose `version` is requested by a header, even at 0% of the traffic. */
-  override?: string;
-}
+/**
+ * A base URL, which ends in /v1. `version`: the one that must answer; when omitted, any may. `override`: the name of the Worker
+ * whose `version` is requested by a header, even at 0% of the traffic.
+ */
+export type Target = { base: string; version?: string; override?: string };
 
-export interface Limits {
-  /** When to give up, on the clock of `Date.now()`. */
-  until: number;
-  /** Milliseconds between two requests. */
-  interval: number;
-  /** Once aborted, everything that waits throws its reason. */
-  signal?: AbortSignal;
-}
+/** When to give up, on the clock of Date.now(), and the milliseconds between two requests. An aborted `signal` ends all waiting. */
+export type Limits = { until: number; interval: number; signal?: AbortSignal };
 
 export type Reply = Awaited<ReturnType<typeof send>>;
 
@@ -56,9 +47,10 @@ async function send({ base, version, override }: Target, path: string, request: 
   // https://developers.cloudflare.com/workers/versions-and-deployments/version-overrides/
   if (override) headers.set("Cloudflare-Workers-Version-Overrides", `${override}="${version}"`);
   const timeout = AbortSignal.timeout(REQUEST_TIMEOUT);
-  const ended = signal ? AbortSignal.any([signal, timeout]) : timeout;
-  const response = await fetch(url, { ...request, headers, redirect: "manual", signal: ended }).catch(unanswered);
-  const text = await readText(response).catch(unanswered);
+  const init = { ...request, headers, signal: signal ? AbortSignal.any([signal, timeout]) : timeout };
+  const [response, text] = await fetchText(url, init).catch(({ message, cause }: Error) => {
+    throw new Error(`${url} does not answer: ${cause instanceof Error ? cause.message : message}.`);
+  });
   // For messages: shortened, on one line, and without the key that was sent.
   const [, key] = headers.get("Authorization")?.split(" ") ?? [];
   const excerpt = (key ? text.replaceAll(key, "<key>") : text).replaceAll(/\s+/g, " ").slice(0, 300);
@@ -76,19 +68,16 @@ async function send({ base, version, override }: Target, path: string, request: 
   if (status === 503) throw new Error(`${url} answers 503: ${excerpt}`);
   const sent = `${request.method ?? "GET"} ${path.slice(0, 100)}`;
   return { request: sent, status, headers: response.headers, text, excerpt };
-
-  function unanswered({ message, cause }: Error): never {
-    throw new Error(`${url} does not answer: ${cause instanceof Error ? cause.message : message}.`);
-  }
 }
 
-async function readText({ body }: Response): Promise<string> {
+async function fetchText(url: string, init: RequestInit): Promise<[Response, string]> {
+  const response = await fetch(url, { ...init, redirect: "manual" });
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of body ?? []) {
+  for await (const chunk of response.body ?? []) {
+    chunks.push(chunk);
     bytes += chunk.length;
     if (bytes > MAX_BYTES) throw new Error("the response is larger than 1 MB");
-    chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString();
+  return [response, Buffer.concat(chunks).toString()];
 }

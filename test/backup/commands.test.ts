@@ -9,9 +9,9 @@ import { backup } from "../../scripts/backup/backup.ts";
 import { connect } from "../../scripts/backup/connection.ts";
 import { restore } from "../../scripts/backup/restore.ts";
 import { wrangler } from "../../scripts/wrangler.ts";
-import { launch, outcome } from "../processes.ts";
 import { startCloudflare } from "../deploy/cloudflare.ts";
 import { copyProject, removeProject } from "../end-to-end/dev-server.ts";
+import { launch, outcome } from "../processes.ts";
 
 const WINDOWS = process.platform === "win32";
 const SAMPLE = "scripts/backup/sample.jsonl";
@@ -53,7 +53,7 @@ describe("in a fresh clone", () => {
   // Windows ends a process without telling it.
   it.skipIf(WINDOWS)("a closed terminal ends a command with everything that it started and wrote", async () => {
     const partial = () => readdirSync(folder).some((name) => name.endsWith(".partial"));
-    const script = () => globSync(join(temporary, "wrangler-*/script.sql"));
+    const script = () => globSync(join(temporary, "wrangler-*/file"));
     writeFileSync(join(folder, "longer.jsonl"), `${sample}{"id":302,"name":"Rex","categoryId":1}\n`);
     const moments = [
       { args: ["scripts/backup/backup.ts", "local", "cut.jsonl"], isReached: partial },

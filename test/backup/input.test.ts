@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { explain, parseArguments } from "../../scripts/backup/main.ts";
 import { readInput } from "../../scripts/backup/input.ts";
 import { Failure } from "../../scripts/backup/lines.ts";
+import { explain, parseArguments } from "../../scripts/backup/main.ts";
 import { printable } from "../../scripts/command-line.ts";
 import { failure } from "./database.ts";
 

@@ -6,8 +6,8 @@ import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import { unstable_readConfig as readConfig } from "wrangler";
-import { run } from "../processes.ts";
 import { KEY } from "../end-to-end/dev-server.ts";
+import { run } from "../processes.ts";
 
 // `goal`: the most Worker time that the service may take, as a multiple of the floor. `calls`: in one batch, which takes about
 // ten milliseconds, so the request that starts it hardly counts. To measure one more operation, add it here, and add the least

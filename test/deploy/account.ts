@@ -3,7 +3,6 @@
 
 import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
-import type { Traffic } from "../../scripts/deploy/traffic.ts";
 import { WranglerFailed } from "../../scripts/wrangler.ts";
 import { CHALLENGE, INVALID_TOKEN } from "../../src/http/authentication.ts";
 import { DEPRECATION_HEADERS } from "../../src/pets/deprecation.ts";
@@ -44,8 +43,8 @@ export async function startAccount() {
   const account = {
     base: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/v1`,
     databases: [{ name: "animal-store-staging" }],
-    /** Undefined if the Worker does not exist. */
-    traffic: { current: 100 } as Traffic | undefined,
+    /** The percentage of each version. Undefined if the Worker does not exist. */
+    traffic: { current: 100 } as Record<string, number> | undefined,
     /** The keys of each version. */
     versions: new Map([["current", ["key"]]]),
     /** Those of versions that have one. */

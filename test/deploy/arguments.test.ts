@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import { parseArguments } from "../../scripts/deploy/arguments.ts";
-import { printedBase } from "../../scripts/deploy/deploy.ts";
+import { baseIn } from "../../scripts/deploy/deploy.ts";
 import { environmentNames, readEnvironment } from "../../scripts/environment.ts";
 import { WranglerFailed } from "../../scripts/wrangler.ts";
 
@@ -85,14 +85,19 @@ it.each([
   ["  https://a.x.workers.dev\n  api.example.com (custom domain)\n", "https://a.x.workers.dev/v1"],
   ["  api.example.com (custom domain)\n", "https://api.example.com/v1"],
   ["  api.example.com (custom domain - zone name: example.com)\n", "https://api.example.com/v1"],
-  ["  example.com/*\n", undefined],
 ])("reads the address that Wrangler prints: %j", (targets, base) => {
-  expect(printedBase(`Deployed animal-store-staging triggers (0.06 sec)\n${targets}`)).toBe(base);
+  expect(baseIn(`Deployed animal-store-staging triggers (0.06 sec)\n${targets}`)).toBe(base);
+});
+
+it("needs the base URL if Wrangler prints no address", () => {
+  expect(() => baseIn("  example.com/*\n")).toThrow(
+    "Wrangler did not print an address: set SMOKE_URL to the base URL.",
+  );
+  expect(baseIn("  example.com/*\n", "https://example.com/v1")).toBe("https://example.com/v1");
 });
 
 it.each([
   ["\u001b[31mIt broke.\u001b[0m\n", "It broke.\nwrangler d1 list failed."],
-  ["More than one account available", "Set CLOUDFLARE_ACCOUNT_ID to the id of one of them: npx wrangler whoami"],
   ["set a CLOUDFLARE_API_TOKEN environment variable … --temporary", "Run npx wrangler login, or set"],
 ])("a failure of Wrangler has a remedy: %j", (output, message) => {
   expect(new WranglerFailed("d1 list", output).message).toContain(message);

@@ -9,8 +9,8 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
-import { launch, outcome } from "../processes.ts";
 import { copyProject, removeProject } from "../end-to-end/dev-server.ts";
+import { launch, outcome } from "../processes.ts";
 import { startCloudflare } from "./cloudflare.ts";
 
 const WORKER = "animal-store-staging";
@@ -70,7 +70,7 @@ it("is deployed the first time: the database at the given location, its migratio
   const applied = await cloudflare.query("SELECT name FROM d1_migrations ORDER BY id");
   expect(applied.map(({ name }) => name)).toEqual(readdirSync(join(folder, "migrations")).sort());
   expect([await statusWith(first), await statusWith("local")]).toEqual([200, 401]);
-  expect(version?.annotations).toEqual({ "workers/message": "[new keys: 1]" });
+  expect(version?.annotations).toEqual({ "workers/tag": "no-commit", "workers/message": "[new keys: 1] no commit" });
   // The names and lines of a stack in the log are those of the source.
   expect(/^(async )?function createPet\(/m.test(Object.values(version?.modules ?? {}).join("\n"))).toBe(true);
   // Wrangler would keep a copy of what it prints.
@@ -128,7 +128,7 @@ it.skipIf(process.platform === "win32")(
     };
     const { status, errors } = await ended;
     expect(errors.trim()).toMatch(
-      RegExp(`Traffic: ${before?.id}@100%\\. .*\n.*\nAPI_KEY=… npm run deploy:staging -- --set-keys$`),
+      RegExp(`Traffic: ${before?.id}@100%\\. .*\n\n.*\nAPI_KEY=… npm run deploy:staging -- --set-keys$`),
     );
     expect(status).toBe(129);
     expect(cloudflare.serving).toEqual([{ version_id: before?.id, percentage: 100 }]);

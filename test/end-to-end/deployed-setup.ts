@@ -2,18 +2,14 @@
 // key, or if it is production, because the tests leave animals there.
 
 import type { TestProject } from "vitest/node";
-import { printable } from "../../scripts/command-line.ts";
-import { parseBase } from "../../scripts/deploy/arguments.ts";
-import { parseKeys } from "../../scripts/deploy/keys.ts";
-import { INTERVAL, poll } from "../../scripts/deploy/poll.ts";
-import { waitUntilReady } from "../../scripts/deploy/smoke.ts";
+import { exit } from "../../scripts/command-line.ts";
+import { parseBase, parseKeys } from "../../scripts/deploy/arguments.ts";
+import { INTERVAL } from "../../scripts/deploy/poll.ts";
+import { acceptedKeys, waitUntilReady } from "../../scripts/deploy/smoke.ts";
 import { readEnvironment } from "../../scripts/environment.ts";
 
 export default async function setup(project: TestProject): Promise<void> {
-  const service = await findService(process.env).catch(({ message }: Error) => {
-    console.error(printable(message));
-    process.exit(1);
-  });
+  const service = await findService(process.env).catch(({ message }: Error) => exit(message, 1));
   console.log(`These tests leave about 600 animals at ${service.origin}. They are meant for staging.`);
   project.provide("service", service);
 }
@@ -21,7 +17,7 @@ export default async function setup(project: TestProject): Promise<void> {
 /** Throws with a message for the operator. */
 export async function findService({ SMOKE_URL = "", API_KEY }: NodeJS.Dict<string>) {
   const base = parseBase("SMOKE_URL", SMOKE_URL);
-  const { newest: key } = parseKeys("API_KEY", API_KEY);
+  const keys = parseKeys("API_KEY", API_KEY);
   if (base.includes(readEnvironment("production").worker)) {
     throw new Error(
       `${base} is production, and these tests leave animals behind. Set SMOKE_URL to staging's base URL.`,
@@ -29,8 +25,7 @@ export async function findService({ SMOKE_URL = "", API_KEY }: NodeJS.Dict<strin
   }
   const limits = { until: Date.now() + 15_000, interval: INTERVAL };
   await waitUntilReady({ base }, limits);
-  // The key is checked before the path.
-  const { status } = await poll({ base }, "/nothing", { headers: { Authorization: `Bearer ${key}` } }, limits);
-  if (status === 401) throw new Error(`${base} does not have the (last) key in API_KEY (401).`);
+  const [key] = await acceptedKeys({ base }, keys, limits);
+  if (!key) throw new Error(`${base} does not accept any key in API_KEY (401).`);
   return { origin: base.replace(/\/v1$/, ""), key, isDeployed: true };
 }

@@ -57,5 +57,5 @@ it("npm run test:deployed rejects production, and a key that the service does no
   const production = findService({ SMOKE_URL: "https://animal-store-production.example/v1", API_KEY: "key" });
   await expect(production).rejects.toThrow("is production, and these tests leave animals behind.");
   const wrong = findService({ SMOKE_URL: base, API_KEY: "other-key" });
-  await expect(wrong).rejects.toThrow(`${base} does not have the (last) key in API_KEY (401).`);
+  await expect(wrong).rejects.toThrow(`${base} does not accept any key in API_KEY (401).`);
 });

@@ -8,8 +8,8 @@ import {
   type Answer,
   type DescribedOperation,
   described,
-  expectDescribed,
   describedOperations,
+  expectDescribed,
 } from "../conformance.ts";
 
 export type { Answer } from "../conformance.ts";
