@@ -14,8 +14,6 @@ const APPLIED = join(ROOT, ".wrangler/state/v3/d1/applied-migrations.txt");
 /** The environment of `npm run dev`, which works without an account. */
 export const LOCAL = "local";
 
-export type Environment = ReturnType<typeof readEnvironment>;
-
 /** The names of the deployed environments, such as staging. Does not load Wrangler, which would need 170 MB. */
 export function environmentNames(): string[] {
   const tables = readFileSync(WRANGLER_TOML, "utf8").matchAll(/^\[env\.([\w-]+)\]/gm);
@@ -37,7 +35,7 @@ const pet = { name: "Smoke test", categoryId: 9223372036854775807n, status: "sol
 export const SMOKE_TEST = { key: "smoke test", pet };
 
 /** Whether the account has the environment's database. Throws WranglerFailed. */
-export async function hasDatabase({ database }: Environment, run = wrangler): Promise<boolean> {
+export async function hasDatabase({ database }: { database: string }, run = wrangler): Promise<boolean> {
   const databases: { name: string }[] = JSON.parse(await run(["d1", "list", "--json"]));
   return databases.some(({ name }) => name === database);
 }

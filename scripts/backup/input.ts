@@ -17,7 +17,6 @@ export async function readInput(file: string) {
   const database = new DatabaseSync("", { readBigInts: true });
   database.exec("CREATE TABLE lines (id INTEGER PRIMARY KEY, text TEXT, key TEXT UNIQUE); BEGIN");
   const insert = database.prepare("INSERT OR IGNORE INTO lines VALUES (?, ?, ?)");
-  const select = database.prepare("SELECT id, text FROM lines WHERE id > ? ORDER BY id");
   const faults: string[] = [];
   let total = 0;
   let last = 0n;
@@ -32,6 +31,7 @@ export async function readInput(file: string) {
 
   /** The lines after the one with this id, or all, in ascending order of id. */
   function* after(last = 0n): Generator<Line> {
+    const select = database.prepare("SELECT id, text FROM lines WHERE id > ? ORDER BY id");
     for (const { id, text } of select.iterate(last)) yield { id: BigInt(String(id)), text: String(text) };
   }
   return { total, after };

@@ -10,6 +10,8 @@ import { applyLocalMigrations, hasDatabase, readEnvironment } from "../environme
 const SECRETS = join(import.meta.dirname, "../../.dev.vars");
 const [name] = process.argv.slice(2);
 const { WRANGLER_COMMAND = "", SKIP_DEPLOY_CHECK } = process.env;
+// Without a newline at the end, which Wrangler would print as an empty line.
+const print = (text: string) => process.stdout.write(text);
 
 // Without an environment, Wrangler itself warns.
 if (name && ["deploy", "versions upload"].includes(WRANGLER_COMMAND) && !SKIP_DEPLOY_CHECK) {
@@ -47,9 +49,4 @@ async function prepareLocalService(): Promise<void> {
   const [key] = (parseEnv(readFileSync(SECRETS, "utf8"))["API_KEY"] ?? "").split(",");
   print(`The API reference is at /, the service at /v1, and its key is ${key} (.dev.vars).
 To empty the store, stop the service and remove .wrangler/state.`);
-}
-
-/** Without a newline at the end, which Wrangler would print as an empty line. */
-function print(text: string): void {
-  process.stdout.write(text);
 }

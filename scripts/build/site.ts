@@ -20,7 +20,11 @@ export function buildSite(): void {
   const guide = String(site.get("guide.md")).trim();
   const info = { ...description.info, description: guide };
   site.set("openapi.json", Buffer.from(`${printJson({ ...description, info }, 2)}\n`));
-  site.set("index.html", Buffer.from(fillPlaceholders(String(site.get("index.html")))));
+  const page = String(site.get("index.html"))
+    .replaceAll("{title}", info.title)
+    .replaceAll("{summary}", info.summary)
+    .replace("{operations}", listItems().join("\n        "));
+  site.set("index.html", Buffer.from(page));
   site.delete("guide.md");
 
   for (const [path, content] of site) {
@@ -36,14 +40,6 @@ export function buildSite(): void {
 function filesIn(folder: string): string[] {
   const paths = readdirSync(folder, { recursive: true, encoding: "utf8" });
   return paths.filter((path) => statSync(join(folder, path), { throwIfNoEntry: false })?.isFile());
-}
-
-function fillPlaceholders(page: string): string {
-  const { title, summary } = description.info;
-  return page
-    .replaceAll("{title}", title)
-    .replaceAll("{summary}", summary)
-    .replace("{operations}", listItems().join("\n        "));
 }
 
 function listItems(): string[] {

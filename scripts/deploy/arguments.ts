@@ -8,11 +8,18 @@ export const USAGE = `API_KEY=<key> npm run deploy:<environment> [-- --wait <sec
    or: npm run deploy:<environment> -- --new-key|--set-keys [--location <hint> | --jurisdiction <name>] [--wait <seconds>]
 See "Deploy" in docs/OPERATIONS.md.`;
 
+// The choices of `wrangler d1 create`, checked before a new key is printed.
+const PLACE = /^--(location=(weur|eeur|wnam|enam|apac|oc)|jurisdiction=(eu|us|fedramp))$/;
+
 export type Arguments = ReturnType<typeof parseArguments>;
 
 /** Throws with a message for the operator. */
 export function parseArguments(args: string[], env: NodeJS.Dict<string>) {
   const { API_KEY, SMOKE_URL, GITHUB_ACTIONS, GITHUB_OUTPUT } = env;
+  // npm takes a flag for its own, without a word to this command, if nothing separates them.
+  if (Object.keys(env).some((name) => /^npm_config_(new_key|set_keys|revoke_all_keys)$/.test(name))) {
+    throw new Error("Write -- before the flags.");
+  }
   const { values, positionals } = parseArgs({
     args,
     allowPositionals: true,
@@ -28,8 +35,11 @@ export function parseArguments(args: string[], env: NodeJS.Dict<string>) {
   const [name = "", ...rest] = positionals;
   if (rest.length > 0) throw new Error("Too many arguments. A place is --location=<hint> or --jurisdiction=<name>.");
   const { location, jurisdiction, wait, "new-key": adds, "set-keys": sets, "revoke-all-keys": revokesAll } = values;
-  const place = Object.entries({ location, jurisdiction }).filter(([, value]) => value !== undefined);
-  if (place.length > 1) throw new Error("Use --location or --jurisdiction, not both.");
+  const given = Object.entries({ location, jurisdiction }).filter(([, value]) => value !== undefined);
+  const place = given.map(([flag, value]) => `--${flag}=${value}`);
+  if (place.length > 0 && !PLACE.test(place.join())) {
+    throw new Error("Use --location=weur|eeur|wnam|enam|apac|oc or --jurisdiction=eu|us|fedramp, not both.");
+  }
   if (!/^\d+$/.test(wait)) throw new Error("--wait must be a number of seconds.");
   if (adds && sets) throw new Error("Use --new-key or --set-keys, not both.");
   if (revokesAll && !adds && !sets) throw new Error("--revoke-all-keys needs --new-key or --set-keys.");
@@ -40,13 +50,12 @@ export function parseArguments(args: string[], env: NodeJS.Dict<string>) {
     /** Those `given` in API_KEY, to which `adds` adds a new one. `change`: they become the environment's, which `revokesAll` of its own. */
     keys: { given: adds && !API_KEY ? [] : parseKeys("API_KEY", API_KEY), adds, change: adds || sets, revokesAll },
     /** Where to store the data: a flag of `d1 create`. */
-    place: place.map(([flag, value]) => `--${flag}=${value}`),
+    place,
     /** Milliseconds. */
     wait: Number(wait) * 1000,
     // A workflow sets it to an empty string if its variable is not set.
     smokeUrl: SMOKE_URL ? parseBase("SMOKE_URL", SMOKE_URL) : undefined,
-    /** The file for the outputs of a step in a GitHub workflow. */
-    outputs: GITHUB_OUTPUT,
+    githubOutput: GITHUB_OUTPUT,
   };
 }
 

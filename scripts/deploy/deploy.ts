@@ -15,7 +15,7 @@ import { keysMark, readKeyHistory, readTraffic, type Traffic } from "./versions.
 
 const TAKEN = "Somebody else has deployed meanwhile. Deploy again.";
 
-/** `signal`: once aborted, the deployment stops at the next safe moment. `next`: how to continue with the same keys, if any. */
+/** `signal`: once aborted, the deployment stops at the next safe moment. `next`: what to do if it ends now, if anything. */
 type Progress = { signal: AbortSignal; next: string };
 
 /** Whether the new version serves. Prints what happens, and why it failed. `interval`: as in Limits. */
@@ -42,6 +42,7 @@ export async function deploy(asked: Arguments, progress: Progress, run = wrangle
     beginUnlessInterrupted("Migrations");
     console.log(await run(["d1", "migrations", "apply", "DB", "--env", name, "--remote"]));
     beginUnlessInterrupted("New version");
+    if (!before && (await readTraffic(name, run))) throw new Error(TAKEN);
     const output = await upload(current ? ["versions", "upload"] : ["deploy"], secret, current?.keys);
     const [, version] = /^(?:Current|Worker) Version ID: (\S+)$/m.exec(output) ?? [];
     if (!version) throw new Error("Wrangler did not print a version.");
@@ -54,7 +55,7 @@ export async function deploy(asked: Arguments, progress: Progress, run = wrangle
       beginUnlessInterrupted(`Smoke test at ${base}`);
       await smoke({ version, base }, key, limits(), name);
     }
-    if (asked.outputs) appendFileSync(asked.outputs, `url=${base}\n`);
+    if (asked.githubOutput) appendFileSync(asked.githubOutput, `url=${base}\n`);
     console.log(`\n${worker}: version ${version} serves all requests, at ${base}.`);
     return true;
   } catch (failure) {
@@ -77,7 +78,7 @@ export async function deploy(asked: Arguments, progress: Progress, run = wrangle
   /** Throws unless the flags are right for an environment that has a version, or a database, or neither. */
   function checkFlags(hasVersion: boolean, exists: boolean): void {
     if (exists && place.length > 0) {
-      throw new Error(`${database} already exists, and cannot be moved: leave out ${place.join(" ")}.`);
+      throw new Error(`${name} exists already, and its data cannot be moved: leave out ${place.join(" ")}.`);
     }
     if (hasVersion && keys.adds && !keys.revokesAll && keys.given.length === 0) {
       throw new Error(`${worker} has keys already: set API_KEY to all of them, and --new-key adds one.`);
@@ -101,7 +102,7 @@ npx wrangler versions deploy <version>@100% --env ${name}`);
     }
     const { count, isPending } = await readKeyHistory(version, name, run);
     if (isPending && (keys.adds || !keys.change) && !keys.revokesAll) {
-      throw new Error(`An unfinished deployment has changed the keys of ${name}. Finish it first, with all keys that callers need:
+      throw new Error(`A deployment that did not finish, or was rolled back, has changed the keys of ${name}. First set all keys that callers need:
 API_KEY=… npm run deploy:${name} -- --set-keys (see "Rotate the keys" in docs/OPERATIONS.md).`);
     }
     // An address leads to whichever version serves, so it can be set up before there is a new one.
@@ -110,7 +111,9 @@ API_KEY=… npm run deploy:${name} -- --set-keys (see "Rotate the keys" in docs/
     console.log(base);
     if (keys.revokesAll) return { version, base, keys: count, accepted: [] };
     beginUnlessInterrupted("Keys");
-    const accepted = await acceptedKeys({ base }, keys.given, limits()).catch((failure: Error) => {
+    const accepted = await acceptedKeys({ base, version }, keys.given, limits()).catch((failure: Error) => {
+      if (failure.message.includes(" instead of version"))
+        throw new Error(`${failure.message} Is that ${name}'s address?`);
       // A version that is too broken to answer must be replaceable. Keys that do not change reject nobody.
       if (keys.change || signal.aborted) throw failure;
       console.log(`${printable(failure.message)}\nThe keys do not change, so the deployment continues.`);
@@ -120,8 +123,8 @@ API_KEY=… npm run deploy:${name} -- --set-keys (see "Rotate the keys" in docs/
       throw new Error(`None of the keys in API_KEY is a key of ${name}. Are they another environment's?
 See "Rotate the keys" in docs/OPERATIONS.md.`);
     }
-    const all = count || "an unknown number of";
-    console.log(`The current version has ${all} keys, and accepts ${accepted.length} of ${keys.given.length} given.`);
+    console.log(`The current version accepts ${accepted.length} of ${keys.given.length} given keys.`);
+    if (keys.adds && count === 0) console.log(`Any other key of ${name} is removed: how many it has is not known.`);
     if (keys.adds && accepted.length < count) {
       throw new Error(`API_KEY has ${accepted.length} of the ${count} keys of ${name}. --new-key needs all of them.`);
     }
@@ -141,7 +144,7 @@ See "Rotate the keys" in docs/OPERATIONS.md.`);
 
   function continuation(place: string[] = []): string {
     const flags = ["--set-keys", ...(keys.revokesAll ? ["--revoke-all-keys"] : []), ...place].join(" ");
-    return `\nTo continue with the same keys${keys.adds ? ", the new one included" : ""}:\nAPI_KEY=… npm run deploy:${name} -- ${flags}`;
+    return `\nTo continue, with all keys that callers need${keys.adds ? ", the new one included" : ""}:\nAPI_KEY=… npm run deploy:${name} -- ${flags}`;
   }
 
   /** Uploads a version, with keys if they change, and the commit if there is one. `count`: how many keys stay. */
@@ -165,11 +168,12 @@ See "Rotate the keys" in docs/OPERATIONS.md.`);
     const target = { version, base };
     const tested = [`${current}@100%`, `${version}@0%`];
     const promoted = [`${version}@100%`];
+    const { next } = progress;
     let expected = before;
     try {
       beginUnlessInterrupted(`Smoke test of version ${version}, which does not serve callers yet, at ${base}`);
-      console.log(`If this command cannot give all traffic back to the current version, run:
-npx wrangler rollback ${current} --env ${name} < /dev/null\n`);
+      progress.next = `\nTo give all traffic back to the current version:
+npx wrangler rollback ${current} --env ${name} < /dev/null\n${next}`;
       let isTestable = true;
       await moveTo(tested).catch((failure: Error) => {
         // Cloudflare refuses an older version with other keys. It is not known whether that includes one that already serves.
@@ -183,6 +187,7 @@ npx wrangler rollback ${current} --env ${name} < /dev/null\n`);
       await (isTestable ? waitUntilReady(target, limits()) : smoke(target, key, limits(), name));
     } catch (failure) {
       const isTaken = await insist(giveBack, interval).catch(({ message }) => console.error(printable(message)));
+      if (isTaken !== undefined) progress.next = next;
       throw isTaken ? new Error(TAKEN, { cause: failure }) : failure;
     }
 

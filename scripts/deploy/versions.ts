@@ -6,8 +6,6 @@ import { WranglerFailed, type wrangler } from "../wrangler.ts";
 /** Each version with its percentage, as Wrangler's commands name it, such as 1234@100%. */
 export type Traffic = string[];
 
-const WORKER_NOT_FOUND = /\[code:\s(10007|10090)\]/; // which one depends on the endpoint
-
 /** Returns undefined if the Worker does not exist yet. Throws WranglerFailed. */
 export async function readTraffic(environment: string, run: typeof wrangler): Promise<Traffic | undefined> {
   try {
@@ -15,7 +13,8 @@ export async function readTraffic(environment: string, run: typeof wrangler): Pr
     const { versions }: { versions: { version_id: string; percentage: number }[] } = JSON.parse(status);
     return versions.map(({ version_id, percentage }) => `${version_id}@${percentage}%`);
   } catch (failure) {
-    if (failure instanceof WranglerFailed && WORKER_NOT_FOUND.test(failure.message)) return undefined;
+    // Which of the codes depends on the endpoint.
+    if (failure instanceof WranglerFailed && /\[code:\s(10007|10090)\]/.test(failure.message)) return undefined;
     throw failure;
   }
 }

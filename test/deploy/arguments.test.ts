@@ -33,7 +33,7 @@ it("all arguments are read", () => {
     place: ["--location=weur"],
     wait: 5_000,
     smokeUrl: "https://api.example.com/v1",
-    outputs: "file",
+    githubOutput: "file",
   });
   expect(read(["production", "--jurisdiction=eu", "--new-key"], { API_KEY: "" })).toMatchObject({
     keys: { given: [], adds: true, change: true },
@@ -46,7 +46,8 @@ it.each([
   [["test"], "The environment must be staging or production."],
   [["staging", "weur"], "Too many arguments. A place is --location=<hint> or --jurisdiction=<name>."],
   [["staging", "--new-keys"], "Unknown option '--new-keys'"],
-  [["staging", "--location=weur", "--jurisdiction=eu"], "Use --location or --jurisdiction, not both."],
+  [["staging", "--location=weur", "--jurisdiction=eu"], "or --jurisdiction=eu|us|fedramp, not both."],
+  [["staging", "--location=eu"], "Use --location=weur|eeur|wnam|enam|apac|oc or "],
   [["staging", "--new-key", "--set-keys"], "Use --new-key or --set-keys, not both."],
   [["staging", "--revoke-all-keys"], "--revoke-all-keys needs --new-key or --set-keys."],
   [["staging", "--new-key", "--revoke-all-keys"], "Unset API_KEY: a revoked key might be in it. Or use --set-keys."],
@@ -63,6 +64,10 @@ it.each([
 ])("rejects API_KEY=%j without quoting it", (API_KEY, message) => {
   expect(() => read(["staging"], { API_KEY })).toThrow(message);
   expect(() => read(["staging"], { API_KEY })).not.toThrow(secret);
+});
+
+it("rejects a flag that npm has taken", () => {
+  expect(() => read(["staging"], { npm_config_set_keys: "true" })).toThrow("Write -- before the flags.");
 });
 
 it("prints no new key into the log of a workflow", () => {

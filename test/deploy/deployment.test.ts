@@ -128,8 +128,9 @@ describe("the traffic", () => {
       if (tries[command] <= failures) throw new WranglerFailed(command, "502 Bad Gateway");
     };
     expect(await deploy()).toBe(false);
-    expect(output).toContain(`If this command cannot give all traffic back to the current version, run:
-npx wrangler rollback current --env staging < /dev/null\n`);
+    const undo =
+      "To give all traffic back to the current version:\nnpx wrangler rollback current --env staging < /dev/null";
+    expect(output.includes(undo)).toBe(failures === 5);
     expect(output).toContain("GET /pets: expected 401");
     expect(account.traffic).toEqual(failures === 2 ? { current: 100 } : { current: 100, new: 0 });
   });
@@ -190,6 +191,15 @@ describe("the keys", () => {
     expect([...account.versions.values()].at(-1)).toEqual([newKey()]);
   });
 
+  it("are not asked of a different environment", async () => {
+    account.onRequest = () => [404, "", { "Worker-Version": "production" }];
+    for (const flags of [[], ["--new-key"], ["--set-keys"]]) {
+      expect(await deploy(flags)).toBe(false);
+      expect(output).toMatch(/version production \(404\) instead of version current\. Is that staging's address\?/);
+    }
+    expect(account.commands.filter((command) => /migrations|upload/.test(command))).toEqual([]);
+  });
+
   it("reach Wrangler in a file that only its owner can read, and that does not remain", async () => {
     vi.stubEnv("TMPDIR", folder);
     const files: string[] = [];
@@ -222,7 +232,7 @@ describe("the keys", () => {
     account.onRequest = (version) =>
       version === "current" ? [500, "error code: 1101", { "Worker-Version": "" }] : undefined;
     expect(await deploy(["--set-keys"], "next")).toBe(false);
-    expect(output).toContain("answers 500, but not as this service.");
+    expect(output).toContain("answers 500: version current did not answer as this service.");
     // Keys that stay reject nobody, so a broken version can be replaced.
     account.versions.delete("new");
     expect(await deploy()).toBe(true);
@@ -233,7 +243,7 @@ describe("the keys", () => {
       if (command === "versions upload") interrupt();
     };
     expect(await deploy(["--new-key"])).toBe(false);
-    const next = `To continue with the same keys, the new one included:\nAPI_KEY=… npm run deploy:staging -- --set-keys`;
+    const next = `To continue, with all keys that callers need, the new one included:\nAPI_KEY=… npm run deploy:staging -- --set-keys`;
     expect(output.trim().endsWith(next)).toBe(true);
     const all = `key,${newKey()}`;
     account.onCommand = () => {};
@@ -241,7 +251,9 @@ describe("the keys", () => {
     output = "";
     for (const flags of [[], ["--new-key"]]) {
       expect(await deploy(flags)).toBe(false);
-      expect(output).toContain("An unfinished deployment has changed the keys of staging. Finish it first");
+      expect(output).toContain(
+        "A deployment that did not finish, or was rolled back, has changed the keys of staging.",
+      );
     }
     expect(newKey()).toBe("");
     expect(await deploy(["--set-keys"], all)).toBe(true);
@@ -273,7 +285,17 @@ it("the first deployment needs a flag for its keys, and a database that does not
   account.databases = [{ name: "animal-store-staging" }];
   expect(await deploy(["--set-keys"], "one")).toBe(true);
   expect(await deploy(["--jurisdiction=eu"], "one")).toBe(false);
-  expect(output).toContain("animal-store-staging already exists, and cannot be moved: leave out --jurisdiction=eu.");
+  expect(output).toContain("staging exists already, and its data cannot be moved: leave out --jurisdiction=eu.");
+});
+
+it("the first deployment leaves one that is faster as it is", async () => {
+  account.traffic = undefined;
+  account.onCommand = (command) => {
+    if (command.startsWith("d1 migrations")) account.traffic = { theirs: 100 };
+  };
+  expect(await deploy(["--set-keys"])).toBe(false);
+  expect(output).toContain("Somebody else has deployed meanwhile. Deploy again.");
+  expect(account.commands).not.toContain("deploy");
 });
 
 describe("the smoke test", () => {
