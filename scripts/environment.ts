@@ -30,8 +30,8 @@ export function readEnvironment(name: string) {
   return { name, worker, database: d1_databases[0].database_name };
 }
 
-/** The animal that the smoke test adds to each environment, once: always under the same Idempotency-Key. */
 const pet = { name: "Smoke test", categoryId: 9223372036854775807n, status: "sold" };
+/** The animal that the smoke test adds to each environment, once: always under the same Idempotency-Key. */
 export const SMOKE_TEST = { key: "smoke test", pet };
 
 /** Whether the account has the environment's database. Throws WranglerFailed. */

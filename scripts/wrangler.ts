@@ -1,5 +1,6 @@
 // Runs the project's own Wrangler. A command that has started is allowed to finish, even if the operator presses Ctrl-C:
-// it is unknown how far an interrupted command got. Only the end of this process cuts it off.
+// it is unknown how far an interrupted command got. Only the end of this process cuts it off. Here too: files with what Wrangler
+// must not find in its arguments, and repetition.
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -18,14 +19,17 @@ const WRANGLER = createRequire(import.meta.url).resolve("wrangler");
 // and the addresses of a deployment. Its log files would keep copies of whole stores, readable by everyone.
 const OUTPUT = { WRANGLER_HIDE_BANNER: "true", WRANGLER_LOG: "log", WRANGLER_WRITE_LOGS: "false" };
 
-const LOGIN = "Run npx wrangler login, or set the CLOUDFLARE_API_TOKEN environment variable.";
+// Wrangler recommends an account that soon disappears, and an id in wrangler.toml, which is committed.
+const REMEDIES = {
+  "set a CLOUDFLARE_API_TOKEN": "Run npx wrangler login, or set the CLOUDFLARE_API_TOKEN environment variable.",
+  "More than one account": "You have several accounts. Set CLOUDFLARE_ACCOUNT_ID to the id of one: npx wrangler whoami",
+};
 
 /** A Wrangler command failed. The message contains what it printed, or the remedy. */
 export class WranglerFailed extends Error {
   constructor(command: string, output: string) {
     const printed = stripVTControlCharacters(output).trim();
-    // Wrangler recommends an account that soon disappears.
-    const remedy = printed.includes("set a CLOUDFLARE_API_TOKEN") ? LOGIN : printed;
+    const [, remedy = printed] = Object.entries(REMEDIES).find(([part]) => printed.includes(part)) ?? [];
     super(`${remedy}\nwrangler ${command} failed.`.trim());
   }
 }
@@ -51,29 +55,29 @@ export async function wrangler(args: string[], env: NodeJS.Dict<string> = {}): P
   return output;
 }
 
-/** Calls `use` with a file that only its owner can read. It is removed at the end: only SIGKILL leaves it behind. */
-export async function withFile<T>(name: string, content: string, use: (file: string) => Promise<T>): Promise<T> {
-  const folder = mkdtempSync(join(tmpdir(), name));
+/** Calls `use` with a file that only its owner can read, in a folder whose name starts with `prefix`. Only SIGKILL leaves it behind. */
+export async function withFile<T>(prefix: string, content: string, use: (file: string) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), prefix));
   const remove = () => rmSync(folder, { recursive: true, force: true });
   process.once("exit", remove);
   const file = join(folder, "file");
   writeFileSync(file, content, { mode: 0o600 });
   return use(file).finally(() => {
-    process.off("exit", remove);
     remove();
+    process.off("exit", remove);
   });
 }
 
 export const TRIES = 5;
 
-/** Repeats what fails because of one bad response: after 2 * `pause` milliseconds, and twice as long each time. */
+/** Tries five times what one bad response must not end: again after `pause` milliseconds, then after twice as many. Throws the last failure. */
 export async function insist<T>(work: () => Promise<T>, pause: number, isWorthIt = (_: unknown) => true): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await work();
     } catch (failure) {
       if (tries === TRIES || !isWorthIt(failure)) throw failure;
-      await setTimeout(pause * 2 ** tries);
+      await setTimeout(pause * 2 ** (tries - 1));
     }
   }
 }

@@ -24,7 +24,7 @@ export async function connect(environment: string, run: typeof wrangler = wrangl
   const flags = isLocal ? ["--local"] : ["--env", environment, "--remote"];
   // In a fresh clone this creates the local store. A deployment updates those of the account.
   if (isLocal) await applyLocalMigrations();
-  const read = (...args: string[]) => insist(() => run(["d1", ...args]), pause / 2, isTemporary);
+  const read = (...args: string[]) => insist(() => run(["d1", ...args]), pause, isTemporary);
 
   return {
     environment,
@@ -65,7 +65,7 @@ If there are more, add them to scripts/backup/lines.ts, or use the version that 
 
 // A page is one string, which D1 limits to 2,000,000 bytes. Starting Wrangler for each takes a second.
 const PAGE = { firstRows: 350, bytes: 1_000_000, mostBytes: 1_900_000, growth: 8 };
-const TOO_BIG = "too big"; // as SQLite says of what is beyond its own limit
+const TOO_LARGE = "TOO LARGE"; // instead of a page
 
 /**
  * The rows after the id `after`, or all, in ascending order of id and up to the greatest id at the start: the same whatever
@@ -78,15 +78,16 @@ export async function* readLines({ query, flags }: Connection, after?: bigint): 
   let rows = PAGE.firstRows;
   while (last && first <= BigInt(last)) {
     const range = `FROM pets WHERE id BETWEEN ${first} AND ${last} ORDER BY pets.id LIMIT ${rows}`;
-    const [page] = await query(`SELECT iif(sum(octet_length(text)) > ${PAGE.mostBytes}, '${TOO_BIG}',
+    const [page] = await query(`SELECT iif(sum(octet_length(text)) > ${PAGE.mostBytes}, '${TOO_LARGE}',
       coalesce(group_concat(text, char(10)), '')) FROM (SELECT ${ROW_JSON} AS text ${range})`).catch(
       (failure: Error) => {
-        if (failure.message.includes(TOO_BIG)) return [TOO_BIG];
+        // What SQLite says beyond its own limit.
+        if (failure.message.includes("too big")) return [TOO_LARGE];
         throw failure;
       },
     );
     if (!page) return;
-    if (page !== TOO_BIG) {
+    if (page !== TOO_LARGE) {
       const lines = page.split("\n").map(storedLine);
       yield* lines;
       first = (lines.at(-1)?.id ?? first) + 1n;

@@ -45,12 +45,14 @@ export class Failure extends Error {}
 /** The row of a line, by the service's own rules, or what is wrong with it: every problem at once. */
 export function checkRow(bytes: Uint8Array): Row | string {
   if (bytes.length > LINE_BYTES) return "is longer than any animal that the service accepts";
+  let value: unknown;
   try {
-    const { success, data, error } = Row.safeParse(parseJson(UTF_8.decode(bytes)));
-    return success ? data : problemsOf(error).join("; ");
+    value = parseJson(UTF_8.decode(bytes));
   } catch {
     return "is not valid JSON in UTF-8";
   }
+  const { success, data, error } = Row.safeParse(value);
+  return success ? data : problemsOf(error).join("; ");
 }
 
 /** The line of a row that has an id, with its properties in the order of ROW_JSON. */

@@ -19,6 +19,7 @@ if (name && ["deploy", "versions upload"].includes(WRANGLER_COMMAND) && !SKIP_DE
   await checkDeployment(name).catch(({ message }: Error) => exit(`${message}\n${advice}`, 1));
 }
 try {
+  // Nothing else here imports src/, where an error must not stop `wrangler dev`.
   (await import("./site.ts")).buildSite();
 } catch (error) {
   // In `wrangler dev`, esbuild reports an error in the code best, but runs only if this step succeeds.

@@ -47,7 +47,7 @@ export function parseArguments(args: string[], env: NodeJS.Dict<string>) {
   if (adds && GITHUB_ACTIONS) throw new Error("--new-key prints a key, which the log of a workflow would keep.");
   return {
     environment: readEnvironment(name),
-    /** Those `given` in API_KEY, to which `adds` adds a new one. `change`: they become the environment's, which `revokesAll` of its own. */
+    /** `adds`: a new key joins those `given`. `change`: they become the environment's. `revokesAll`: even if all its own are removed. */
     keys: { given: adds && !API_KEY ? [] : parseKeys("API_KEY", API_KEY), adds, change: adds || sets, revokesAll },
     /** Where to store the data: a flag of `d1 create`. */
     place,

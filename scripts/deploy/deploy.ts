@@ -32,12 +32,12 @@ export async function deploy(asked: Arguments, progress: Progress, run = wrangle
     const exists = before !== undefined || (await hasDatabase(environment, run));
     checkFlags(before !== undefined, exists);
     const current = before && (await checkCurrent(before));
-    const secret = chooseKeys(exists);
+    const secret = chooseKeys();
     isChanged = true;
     if (!exists) {
       beginUnlessInterrupted("Database");
       await run(["d1", "create", database, "--update-config=false", ...place]);
-      progress.next = continuation();
+      progress.next = continuation([]);
     }
     beginUnlessInterrupted("Migrations");
     console.log(await run(["d1", "migrations", "apply", "DB", "--env", name, "--remote"]));
@@ -64,8 +64,8 @@ export async function deploy(asked: Arguments, progress: Progress, run = wrangle
     console.error(`\n${printable(message)}\n\nThe deployment of ${name} failed.`);
     const unknown = () => `unknown (npx wrangler deployments status --env ${name})`;
     const read = () => readTraffic(name, run).then((now = ["none"]) => now.join(", "));
-    const traffic = isChanged && (await insist(read, interval).catch(unknown));
-    console.error(traffic ? `Traffic: ${traffic}. See the last step above.` : "Nothing was migrated or uploaded.");
+    const traffic = isChanged && (await insist(read, 2 * interval).catch(unknown));
+    console.error(isChanged ? `Traffic: ${traffic}. See the last step above.` : "Nothing was migrated or uploaded.");
     if (progress.next) console.error(progress.next);
     return false;
   }
@@ -92,7 +92,7 @@ npm run deploy:${name} -- --new-key [--location=<hint> | --jurisdiction=<name>]`
     }
   }
 
-  /** What is known of the version that serves: where, how many keys it has, and which it accepts. Throws if it cannot be replaced. */
+  /** Checks the version that serves, and sets up its addresses. Returns what is known of it and, unless all are revoked, its given keys. */
   async function checkCurrent(before: Traffic) {
     console.log(before.join(", "));
     const [version, ...others] = before.filter((spec) => !spec.endsWith("@0%")).map((spec) => spec.replace(/@.*/, ""));
@@ -132,17 +132,17 @@ See "Rotate the keys" in docs/OPERATIONS.md.`);
   }
 
   /** The new version's keys, or none if they stay. Prints a new one: all checks passed, and only addresses have changed. */
-  function chooseKeys(exists: boolean): string[] {
+  function chooseKeys(): string[] {
     signal.throwIfAborted();
     if (!keys.change) return [];
-    progress.next = continuation(exists ? [] : place);
+    progress.next = continuation(place);
     if (!keys.adds) return keys.given;
     const key = randomBytes(32).toString("base64url");
     console.log(`\nNew key: ${key}\nStore it now: it is not shown again, and stored nowhere else.`);
     return [...keys.given, key];
   }
 
-  function continuation(place: string[] = []): string {
+  function continuation(place: string[]): string {
     const flags = ["--set-keys", ...(keys.revokesAll ? ["--revoke-all-keys"] : []), ...place].join(" ");
     return `\nTo continue, with all keys that callers need${keys.adds ? ", the new one included" : ""}:\nAPI_KEY=… npm run deploy:${name} -- ${flags}`;
   }
@@ -168,6 +168,8 @@ See "Rotate the keys" in docs/OPERATIONS.md.`);
     const target = { version, base };
     const tested = [`${current}@100%`, `${version}@0%`];
     const promoted = [`${version}@100%`];
+    // Whether Cloudflare lists a version at 0% is not documented, so this deployment's own does not count there.
+    const counted = (traffic: Traffic = []) => String(traffic.filter((spec) => spec !== tested[1]).sort());
     const { next } = progress;
     let expected = before;
     try {
@@ -186,14 +188,14 @@ npx wrangler rollback ${current} --env ${name} < /dev/null\n${next}`;
       await moveTo(promoted);
       await (isTestable ? waitUntilReady(target, limits()) : smoke(target, key, limits(), name));
     } catch (failure) {
-      const isTaken = await insist(giveBack, interval).catch(({ message }) => console.error(printable(message)));
+      const isTaken = await insist(giveBack, 2 * interval).catch(({ message }) => console.error(printable(message)));
       if (isTaken !== undefined) progress.next = next;
       throw isTaken ? new Error(TAKEN, { cause: failure }) : failure;
     }
 
     /** Throws if the traffic is not as this deployment left it, or the operator has interrupted. */
     async function moveTo(next: Traffic): Promise<void> {
-      if (!isSame(await readTraffic(name, run), expected)) throw new Error(TAKEN);
+      if (counted(await readTraffic(name, run)) !== counted(expected)) throw new Error(TAKEN);
       signal.throwIfAborted();
       expected = next;
       // Every version that is not named gets no requests.
@@ -203,24 +205,13 @@ npx wrangler rollback ${current} --env ${name} < /dev/null\n${next}`;
 
     /** Whether somebody else has deployed, whose traffic stays as it is. */
     async function giveBack(): Promise<boolean> {
-      const now = await readTraffic(name, run);
-      if (expected === before && isSame(now, before)) return false;
-      if (![before, tested, promoted].some((ours) => isSame(now, ours))) return true;
+      const now = counted(await readTraffic(name, run));
+      if (expected === before && now === counted(before)) return false;
+      if (![before, tested, promoted].map(counted).includes(now)) return true;
       // `versions deploy` cannot return to other keys (10220). Without a terminal, `rollback` confirms that by itself.
       await run(["rollback", current, "--env", name]);
       console.log(`Traffic: ${current}@100%`);
       return false;
-    }
-
-    /** Whether Cloudflare lists a version at 0% is not documented, so this deployment's own does not count there. */
-    function isSame(...both: [Traffic | undefined, Traffic]): boolean {
-      const [now, then] = both.map((traffic = []) =>
-        traffic
-          .filter((spec) => spec !== tested[1])
-          .sort()
-          .join(),
-      );
-      return now === then;
     }
   }
 }

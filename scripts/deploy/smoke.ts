@@ -50,8 +50,9 @@ npx wrangler d1 execute DB ${flags} --command "DELETE FROM pets WHERE idempotenc
   console.log("ok: createPet stores it once");
 
   expect(await call(`/pets?status=${SMOKE_TEST.pet.status}&limit=1&after=${BigInt(id) - 1n}`), 200, `[${pet}]`);
-  const { headers: first } = await call("/pets?limit=1");
-  const [, next] = /^<[^?]+(.+)>; rel="next"$/.exec(first.get("Link") ?? "") ?? [];
+  const page = await call("/pets?limit=1");
+  expect(page, 200, "[{");
+  const [, next] = /^<[^?]+(.+)>; rel="next"$/.exec(page.headers.get("Link") ?? "") ?? [];
   if (next) expect(await call(`/pets${next}`), 200, "[{");
   console.log("ok: listPets finds it, and links to the next page");
 

@@ -1,5 +1,5 @@
-// What Cloudflare says of a Worker's versions: the traffic, of which the current deployment gives each version a percentage, and
-// the messages, in which a version records what it does to the keys, because nobody can read a secret.
+// A Worker's versions, as Cloudflare lists them: the percentage of the traffic that each one gets, and its message. The message
+// records how many keys the version has, and whether they are new, because nobody can read a secret.
 
 import { WranglerFailed, type wrangler } from "../wrangler.ts";
 
@@ -19,7 +19,7 @@ export async function readTraffic(environment: string, run: typeof wrangler): Pr
   }
 }
 
-/** The start of a version's message: how many keys it has, `changed` ones or the `kept` ones of before. Empty if that is not known. */
+/** The start of a version's message. `changed`: how many new keys it has, or 0. `kept`: how many it keeps, or 0 if that is not known. */
 export function keysMark(changed: number, kept: number): string {
   return changed ? `[new keys: ${changed}] ` : kept ? `[keys: ${kept}] ` : "";
 }

@@ -16,7 +16,7 @@ const WINDOWS = process.platform === "win32";
 const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-// Connections and backups remove their files when the process ends, but Vitest skips that event.
+// Backups remove their files when the process ends, but Vitest skips that event.
 process.setMaxListeners(0);
 vi.stubEnv("TMPDIR", folder);
 

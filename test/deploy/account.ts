@@ -105,7 +105,7 @@ export async function startAccount() {
   return account;
 }
 
-const PET = `{"id":1,"name":"Smoke test","categoryId":9223372036854775807,"status":"sold"}`;
+export const PET = `{"id":1,"name":"Smoke test","categoryId":9223372036854775807,"status":"sold"}`;
 const error = (status: number, code: string, challenge = ""): Canned => [
   status,
   `{"code":"${code}"}`,

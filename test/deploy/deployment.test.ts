@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vites
 import { parseArguments } from "../../scripts/deploy/arguments.ts";
 import { deploy as runDeployment } from "../../scripts/deploy/deploy.ts";
 import { WranglerFailed } from "../../scripts/wrangler.ts";
-import { type Account, startAccount } from "./account.ts";
+import { type Account, PET, startAccount } from "./account.ts";
 
 /** For temporary files, and the outputs of a step in a workflow. */
 const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
@@ -31,9 +31,9 @@ beforeEach(async () => {
 afterEach(() => account[Symbol.asyncDispose]());
 
 /** Deploys to staging, and returns whether that succeeded. */
-function deploy(flags: string[] = [], API_KEY = "key"): Promise<boolean> {
+function deploy(flags: string[] = [], API_KEY = "key", progress = { signal: interruption.signal, next: "" }) {
   const asked = parseArguments(["staging", "--wait=0", ...flags], { API_KEY, SMOKE_URL: account.base, GITHUB_OUTPUT });
-  return runDeployment(asked, { signal: interruption.signal, next: "" }, account.run, 1);
+  return runDeployment(asked, progress, account.run, 1);
 }
 
 const interrupt = () => interruption.abort(new Error("Interrupted by SIGINT."));
@@ -85,9 +85,34 @@ describe("the traffic", () => {
     expect(account.traffic).toEqual({ current: 100 });
   });
 
+  it.each(["versions list", "triggers deploy", "GET /nothing", "d1 migrations apply DB", "versions upload"])(
+    "stays as it is if the operator interrupts %s, and nothing follows",
+    async (last) => {
+      const after: string[] = [];
+      const notice = (moment: string) => {
+        if (interruption.signal.aborted) after.push(moment);
+        if (moment === last) interrupt();
+      };
+      account.onCommand = notice;
+      account.onRequest = (_, request) => void notice(request);
+      expect(await deploy(["--new-key"])).toBe(false);
+      // The last lines show the traffic, if anything has changed.
+      expect(after.filter((moment) => moment !== "deployments status")).toEqual([]);
+      expect(output.includes("New key: ")).toBe(/migrations|upload/.test(last));
+      expect(account.traffic).toEqual({ current: 100 });
+    },
+  );
+
   it("goes back if the version does not answer at 100%", async () => {
-    account.onRequest = () => (account.traffic?.["new"] === 100 ? [503, ""] : undefined);
-    expect(await deploy()).toBe(false);
+    const progress = { signal: interruption.signal, next: "" };
+    account.onRequest = () => {
+      if (account.traffic?.["new"] !== 100) return undefined;
+      // For a second Ctrl-C.
+      expect(progress.next).toContain("npx wrangler rollback current --env staging < /dev/null");
+      return [503, ""];
+    };
+    expect(await deploy([], "key", progress)).toBe(false);
+    expect(progress.next).toBe("");
     expect(changes()).toContain("versions deploy new@100%");
     expect(account.traffic).toEqual({ current: 100 });
   });
@@ -259,6 +284,17 @@ describe("the keys", () => {
     expect(await deploy(["--set-keys"], all)).toBe(true);
     expect(await deploy([], all)).toBe(true);
   });
+
+  it("of a deployment that stopped can all be revoked", async () => {
+    account.onCommand = (command) => {
+      if (command === "versions upload") interrupt();
+    };
+    expect(await deploy(["--new-key", "--revoke-all-keys"], "")).toBe(false);
+    expect(lastLine()).toBe("API_KEY=… npm run deploy:staging -- --set-keys --revoke-all-keys");
+    account.onCommand = () => {};
+    interruption = new AbortController();
+    expect(await deploy(["--new-key", "--revoke-all-keys"], "")).toBe(true);
+  });
 });
 
 it("the first deployment needs a flag for its keys, and a database that does not exist yet for a location", async () => {
@@ -269,6 +305,12 @@ it("the first deployment needs a flag for its keys, and a database that does not
   expect(await deploy(["--new-key"])).toBe(false);
   expect(output).toContain("Unset API_KEY: a first deployment with --new-key takes no other key.");
   expect(account.commands.filter((command) => !/status|list/.test(command))).toEqual([]);
+  account.onCommand = (command) => {
+    if (command === "d1 list") interrupt();
+  };
+  expect(await deploy(["--new-key"], "")).toBe(false);
+  expect(newKey()).toBe("");
+  interruption = new AbortController();
   account.onCommand = (command) => {
     if (/create|migrations/.test(command)) throw new WranglerFailed(command, "fetch failed");
     if (command.startsWith("d1 create")) account.databases = [{ name: "animal-store-staging" }];
@@ -288,6 +330,14 @@ it("the first deployment needs a flag for its keys, and a database that does not
   expect(output).toContain("staging exists already, and its data cannot be moved: leave out --jurisdiction=eu.");
 });
 
+it("the first deployment is tested too", async () => {
+  account.traffic = undefined;
+  account.onRequest = (_, request) => (request === "GET /pets/1" ? [500, ""] : undefined);
+  expect(await deploy(["--set-keys"])).toBe(false);
+  expect(output).toContain("GET /pets/1: expected 200 ");
+  expect(lastLine()).toBe("API_KEY=… npm run deploy:staging -- --set-keys");
+});
+
 it("the first deployment leaves one that is faster as it is", async () => {
   account.traffic = undefined;
   account.onCommand = (command) => {
@@ -305,6 +355,26 @@ describe("the smoke test", () => {
     expect(output).toContain(`for a different animal (422).
 The service is not broken. Delete that animal, and run the test again:
 npx wrangler d1 execute DB --env staging --remote --command "DELETE FROM pets WHERE idempotency_key = 'smoke test'"`);
+  });
+
+  it.each([
+    ["GET /pets", [401, '{"code":"unauthorized"}']],
+    ["POST /pets", [201, PET]],
+    ["GET /pets?status=sold&limit=1&after=0", [200, "[]"]],
+    ["GET /pets?limit=1", [500, ""]],
+    ["GET /pets?after=1", [500, ""]],
+    ["GET /pets/1", [200, PET]],
+    ["GET /pets?limit=101", [200, "[]"]],
+    ["GET /nothing", [200, ""]],
+  ] as const)("fails if %s gets %j", async (wrong, answer) => {
+    account.onRequest = (version, request) => {
+      if (version === "current") return undefined;
+      if (request === wrong) return [...answer];
+      const Link = '<http://example.com/v1/pets?after=1>; rel="next"';
+      return request === "GET /pets?limit=1" ? [200, `[${PET}]`, { Link }] : undefined;
+    };
+    expect(await deploy()).toBe(false);
+    expect(output).toMatch(RegExp(`${wrong.replace(/[?]/, "\\?")}: expected `));
   });
 
   it("says what is known of a version that does not answer as this service", async () => {
