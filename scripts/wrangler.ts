@@ -1,6 +1,6 @@
 // Runs the project's own Wrangler. A command that has started is allowed to finish, even if the operator presses Ctrl-C:
-// it is unknown how far an interrupted command got. Only the end of this process cuts it off. Here too: files with what Wrangler
-// must not find in its arguments, and repetition.
+// it is unknown how far an interrupted command got. Only the end of this process cuts it off. This file also has
+// what the callers of such commands share: temporary files and retries.
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";

@@ -35,8 +35,8 @@ export function parseArguments(args: string[], env: NodeJS.Dict<string>) {
   const [name = "", ...rest] = positionals;
   if (rest.length > 0) throw new Error("Too many arguments. A place is --location=<hint> or --jurisdiction=<name>.");
   const { location, jurisdiction, wait, "new-key": adds, "set-keys": sets, "revoke-all-keys": revokesAll } = values;
-  const given = Object.entries({ location, jurisdiction }).filter(([, value]) => value !== undefined);
-  const place = given.map(([flag, value]) => `--${flag}=${value}`);
+  const places = Object.entries({ location, jurisdiction }).filter(([, value]) => value !== undefined);
+  const place = places.map(([flag, value]) => `--${flag}=${value}`);
   if (place.length > 0 && !PLACE.test(place.join())) {
     throw new Error("Use --location=weur|eeur|wnam|enam|apac|oc or --jurisdiction=eu|us|fedramp, not both.");
   }
@@ -48,7 +48,7 @@ export function parseArguments(args: string[], env: NodeJS.Dict<string>) {
   return {
     environment: readEnvironment(name),
     /** `adds`: a new key joins those `given`. `change`: they become the environment's. `revokesAll`: even if all its own are removed. */
-    keys: { given: adds && !API_KEY ? [] : parseKeys("API_KEY", API_KEY), adds, change: adds || sets, revokesAll },
+    keys: { given: adds && !API_KEY ? [] : parseKeys(API_KEY), adds, change: adds || sets, revokesAll },
     /** Where to store the data: a flag of `d1 create`. */
     place,
     /** Milliseconds. */
@@ -59,14 +59,12 @@ export function parseArguments(args: string[], env: NodeJS.Dict<string>) {
   };
 }
 
-/** The keys of a secret, which is a comma-separated list. The newest is the last one. Throws with a message that quotes none. */
-export function parseKeys(source: string, secret = ""): string[] {
-  if (!secret) throw new Error(`${source} is missing or empty.`);
-  const { keys, problem } = readKeys(secret);
+/** The keys in API_KEY, which is a comma-separated list. The newest is the last one. Throws with a message that quotes none. */
+export function parseKeys(API_KEY = ""): string[] {
+  if (!API_KEY) throw new Error("API_KEY is missing or empty.");
+  const { keys, problem } = readKeys(API_KEY);
   if (!problem) return [...new Set(keys)];
-  throw new Error(
-    `${source}: ${problem} (a key has up to 512 letters, digits and -._~+/ characters, and may end in =).`,
-  );
+  throw new Error(`API_KEY: ${problem} (a key has up to 512 letters, digits and -._~+/ characters, and may end in =).`);
 }
 
 const THIS_MACHINE = /^(localhost|127(\.\d+){3}|\[::1\])$/;

@@ -1,6 +1,6 @@
 // Brings one environment up to date: its database, its migrations, its Worker. A new version serves callers only after it has
 // passed the smoke test in its environment. If anything fails, or the operator presses Ctrl-C, the current version keeps
-// serving alone, and what somebody else has deployed meanwhile stays as it is.
+// serving alone, and what somebody else has deployed meanwhile is left alone.
 
 import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -9,7 +9,7 @@ import { exit, onInterruption, printable, readArguments } from "../command-line.
 import { hasDatabase } from "../environment.ts";
 import { insist, withFile, wrangler } from "../wrangler.ts";
 import { type Arguments, parseArguments, USAGE } from "./arguments.ts";
-import { INTERVAL } from "./poll.ts";
+import { INTERVAL, WrongVersion } from "./poll.ts";
 import { acceptedKeys, smoke, waitUntilReady } from "./smoke.ts";
 import { keysMark, readKeyHistory, readTraffic, type Traffic } from "./versions.ts";
 
@@ -112,9 +112,8 @@ API_KEY=… npm run deploy:${name} -- --set-keys (see "Rotate the keys" in docs/
     if (keys.revokesAll) return { version, base, keys: count, accepted: [] };
     beginUnlessInterrupted("Keys");
     const accepted = await acceptedKeys({ base, version }, keys.given, limits()).catch((failure: Error) => {
-      if (failure.message.includes(" instead of version"))
-        throw new Error(`${failure.message} Is that ${name}'s address?`);
-      // A version that is too broken to answer must be replaceable. Keys that do not change reject nobody.
+      if (failure instanceof WrongVersion) throw new Error(`${failure.message} Is that ${name}'s address?`);
+      // It must be possible to replace a version that is too broken to answer. Unchanged keys lock nobody out.
       if (keys.change || signal.aborted) throw failure;
       console.log(`${printable(failure.message)}\nThe keys do not change, so the deployment continues.`);
     });
@@ -179,8 +178,8 @@ npx wrangler rollback ${current} --env ${name} < /dev/null\n${next}`;
       let isTestable = true;
       await moveTo(tested).catch((failure: Error) => {
         // Cloudflare refuses an older version with other keys. It is not known whether that includes one that already serves.
-        isTestable = !(keys.change && failure.message.includes("[code: 10220]"));
-        if (isTestable) throw failure;
+        if (!keys.change || !failure.message.includes("[code: 10220]")) throw failure;
+        isTestable = false;
         console.log("Cloudflare refuses to test other keys before they serve (10220). The test follows at once.");
       });
       if (isTestable) await smoke({ ...target, override: worker }, key, limits(), name);
@@ -203,7 +202,7 @@ npx wrangler rollback ${current} --env ${name} < /dev/null\n${next}`;
       console.log(`Traffic: ${next.join(", ")}`);
     }
 
-    /** Whether somebody else has deployed, whose traffic stays as it is. */
+    /** Whether somebody else has deployed. Their traffic is left alone. */
     async function giveBack(): Promise<boolean> {
       const now = counted(await readTraffic(name, run));
       if (expected === before && now === counted(before)) return false;

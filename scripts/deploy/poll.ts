@@ -13,6 +13,9 @@ export type Target = { base: string; version?: string; override?: string };
 /** When to give up, on the clock of Date.now(), and the milliseconds between two requests. An aborted `signal` ends all waiting. */
 export type Limits = { until: number; interval: number; signal?: AbortSignal };
 
+/** A different version of the service answered. */
+export class WrongVersion extends Error {}
+
 export type Reply = Awaited<ReturnType<typeof send>>;
 
 export const INTERVAL = 500; // milliseconds
@@ -63,7 +66,7 @@ async function send({ base, version, override }: Target, path: string, request: 
   }
   if (version && by !== version) {
     const cause = override ? " The version override was ignored." : "";
-    throw new Error(`${url} is answered by version ${by} (${status}) instead of version ${version}.${cause}`);
+    throw new WrongVersion(`${url} is answered by version ${by} (${status}) instead of version ${version}.${cause}`);
   }
   if (status === 503) throw new Error(`${url} answers 503: ${excerpt}`);
   const sent = `${request.method ?? "GET"} ${path.slice(0, 100)}`;

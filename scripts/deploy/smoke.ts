@@ -100,7 +100,7 @@ if (import.meta.main) {
   const usage = "API_KEY=<key> npm run smoke -- <base URL that ends in /v1, such as http://localhost:8787/v1>";
   const { base, key } = readArguments(usage, ([base = ""], { API_KEY }) => ({
     base: parseBase("The base URL", base),
-    key: parseKeys("API_KEY", API_KEY).at(-1) ?? "",
+    key: parseKeys(API_KEY).at(-1) ?? "",
   }));
   const limits = { until: Date.now() + 30_000, interval: INTERVAL };
   await smoke({ base }, key, limits).catch(({ message }: Error) => exit(`The smoke test failed: ${message}`, 1));

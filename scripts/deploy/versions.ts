@@ -1,5 +1,5 @@
 // A Worker's versions, as Cloudflare lists them: the percentage of the traffic that each one gets, and its message. The message
-// records how many keys the version has, and whether they are new, because nobody can read a secret.
+// records how many keys the version has, and whether they are new, because a secret cannot be read.
 
 import { WranglerFailed, type wrangler } from "../wrangler.ts";
 

@@ -92,9 +92,11 @@ describe("with an account", () => {
     const store = await connect("staging", (args) => wrangler(args, cloudflare.env), 1);
     cloudflare.importFaults.push("before", "after");
     expect(await restore(store, SAMPLE)).toBe(`Restored staging from ${SAMPLE}: 301 lines, read back and identical.`);
-    expect(print.mock.calls.flat().slice(0, 1)).toEqual([
+    expect(print.mock.calls.flat()).toEqual([
       `Callers get 503 while staging is restored. To return to the state before this run:
 npx wrangler d1 time-travel restore DB --env staging --bookmark 00000000-00000001-00000002-0123456789abcdef0123456789abcdef`,
+      "An import failed. Continuing after line 0.",
+      "An import failed. Continuing after line 301.",
     ]);
     expect(cloudflare.requests.filter((request) => request.endsWith("/import")).length).toBe(4);
     await backup(store, join(folder, "staging.jsonl"));

@@ -49,7 +49,7 @@ export async function startAccount() {
     versions: new Map([["current", ["key"]]]),
     /** Those of versions that have one. */
     messages: new Map<string, string>(),
-    /** Whether it is said that a version is deployed at 0%. */
+    /** Whether a deployment lists a version at 0%. */
     listsZero: true,
     /** Whether the version override header is honored. */
     overrides: true,

@@ -86,7 +86,7 @@ describe("the traffic", () => {
   });
 
   it.each(["versions list", "triggers deploy", "GET /nothing", "d1 migrations apply DB", "versions upload"])(
-    "stays as it is if the operator interrupts %s, and nothing follows",
+    "does not move if the operator interrupts %s, and nothing follows",
     async (last) => {
       const after: string[] = [];
       const notice = (moment: string) => {
@@ -338,7 +338,7 @@ it("the first deployment is tested too", async () => {
   expect(lastLine()).toBe("API_KEY=… npm run deploy:staging -- --set-keys");
 });
 
-it("the first deployment leaves one that is faster as it is", async () => {
+it("the first deployment does not replace one that was faster", async () => {
   account.traffic = undefined;
   account.onCommand = (command) => {
     if (command.startsWith("d1 migrations")) account.traffic = { theirs: 100 };

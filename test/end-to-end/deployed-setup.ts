@@ -17,7 +17,7 @@ export default async function setup(project: TestProject): Promise<void> {
 /** Throws with a message for the operator. */
 export async function findService({ SMOKE_URL = "", API_KEY }: NodeJS.Dict<string>) {
   const base = parseBase("SMOKE_URL", SMOKE_URL);
-  const keys = parseKeys("API_KEY", API_KEY);
+  const keys = parseKeys(API_KEY);
   if (base.includes(readEnvironment("production").worker)) {
     throw new Error(
       `${base} is production, and these tests leave animals behind. Set SMOKE_URL to staging's base URL.`,
