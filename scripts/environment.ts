@@ -30,16 +30,6 @@ export function readEnvironment(name: string) {
   return { name, worker, database: d1_databases[0].database_name };
 }
 
-const pet = { name: "Smoke test", categoryId: 9223372036854775807n, status: "sold" };
-/** The animal that the smoke test adds to each environment, once: always under the same Idempotency-Key. */
-export const SMOKE_TEST = { key: "smoke test", pet };
-
-/** Whether the account has the environment's database. Throws WranglerFailed. */
-export async function hasDatabase({ database }: { database: string }, run = wrangler): Promise<boolean> {
-  const databases: { name: string }[] = JSON.parse(await run(["d1", "list", "--json"]));
-  return databases.some(({ name }) => name === database);
-}
-
 /** Creates and updates the local tables. Runs Wrangler, which takes a second, only for a new migration. Throws WranglerFailed. */
 export async function applyLocalMigrations(): Promise<void> {
   const migrations = readdirSync(join(ROOT, "migrations")).sort().join("\n");

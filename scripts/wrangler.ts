@@ -1,13 +1,9 @@
 // Runs the project's own Wrangler. A command that has started is allowed to finish, even if the operator presses Ctrl-C:
-// it is unknown how far an interrupted command got. Only the end of this process cuts it off. This file also has
-// what the callers of such commands share: temporary files and retries.
+// it is unknown how far an interrupted command got. Only the end of this process cuts it off.
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout } from "node:timers/promises";
 import { stripVTControlCharacters } from "node:util";
@@ -19,18 +15,29 @@ const WRANGLER = createRequire(import.meta.url).resolve("wrangler");
 // and the addresses of a deployment. Its log files would keep copies of whole stores, readable by everyone.
 const OUTPUT = { WRANGLER_HIDE_BANNER: "true", WRANGLER_LOG: "log", WRANGLER_WRITE_LOGS: "false" };
 
-// Wrangler recommends an account that soon disappears, and an id in wrangler.toml, which is committed.
-const REMEDIES = {
-  "set a CLOUDFLARE_API_TOKEN": "Run npx wrangler login, or set the CLOUDFLARE_API_TOKEN environment variable.",
-  "More than one account": "You have several accounts. Set CLOUDFLARE_ACCOUNT_ID to the id of one: npx wrangler whoami",
-};
+// Failures that stay if the command is run again. Wrangler recommends an account that soon disappears, an id in wrangler.toml, which
+// is committed, and a database without a location, which is then chosen for good.
+const REMEDIES: [RegExp, string][] = [
+  [/string or blob too big/, "$&: a row, or a page of rows, is too large for one answer of D1."],
+  [/set a CLOUDFLARE_API_TOKEN/, "Run npx wrangler login, or set the CLOUDFLARE_API_TOKEN environment variable."],
+  [/More than one account/, "Set CLOUDFLARE_ACCOUNT_ID to the id of one of your accounts: npx wrangler whoami"],
+  [
+    /Couldn't find a D1 DB named '([\w-]+)'/,
+    `The database $1 does not exist in this account (npx wrangler whoami). Create it, in a location that cannot be changed later
+("Set up an environment" in docs/OPERATIONS.md): npx wrangler d1 create $1 --location=… --update-config=false`,
+  ],
+];
 
 /** A Wrangler command failed. The message contains what it printed, or the remedy. */
 export class WranglerFailed extends Error {
+  readonly hasRemedy: boolean;
+
   constructor(command: string, output: string) {
     const printed = stripVTControlCharacters(output).trim();
-    const [, remedy = printed] = Object.entries(REMEDIES).find(([part]) => printed.includes(part)) ?? [];
-    super(`${remedy}\nwrangler ${command} failed.`.trim());
+    const [pattern = "", remedy = ""] = REMEDIES.find(([pattern]) => pattern.test(printed)) ?? [];
+    const [found] = printed.match(pattern) ?? [];
+    super(`${remedy ? found?.replace(pattern, remedy) : printed}\nwrangler ${command} failed.`.trim());
+    this.hasRemedy = remedy !== "";
   }
 }
 
@@ -38,9 +45,9 @@ export class WranglerFailed extends Error {
  * Runs a command without showing what it prints. Returns its standard output. The command and its child processes (such as
  * a local database) end with this process. Throws WranglerFailed.
  */
-export async function wrangler(args: string[], env: NodeJS.Dict<string> = {}): Promise<string> {
+export async function wrangler(args: string[]): Promise<string> {
   const child = spawn(process.execPath, ["--no-warnings", WRANGLER, ...args], {
-    env: { ...process.env, ...OUTPUT, ...env },
+    env: { ...process.env, ...OUTPUT },
     // Without a terminal Wrangler asks nothing, and answers its own questions with the default.
     stdio: ["ignore", "pipe", "pipe"],
     // Out of reach of the terminal's Ctrl-C.
@@ -55,28 +62,18 @@ export async function wrangler(args: string[], env: NodeJS.Dict<string> = {}): P
   return output;
 }
 
-/** Calls `use` with a file that only its owner can read, in a folder whose name starts with `prefix`. Only SIGKILL leaves it behind. */
-export async function withFile<T>(prefix: string, content: string, use: (file: string) => Promise<T>): Promise<T> {
-  const folder = mkdtempSync(join(tmpdir(), prefix));
-  const remove = () => rmSync(folder, { recursive: true, force: true });
-  process.once("exit", remove);
-  const file = join(folder, "file");
-  writeFileSync(file, content, { mode: 0o600 });
-  return use(file).finally(() => {
-    remove();
-    process.off("exit", remove);
-  });
-}
+const TRIES = 5;
 
-export const TRIES = 5;
-
-/** Tries five times what one bad response must not end: again after `pause` milliseconds, then after twice as many. Throws the last failure. */
-export async function insist<T>(work: () => Promise<T>, pause: number, isWorthIt = (_: unknown) => true): Promise<T> {
+/**
+ * Tries five times what can be repeated, until Wrangler does not fail: again after `pause` milliseconds, then after twice as
+ * many. Not if the failure has a remedy. Throws the last failure.
+ */
+export async function insist<T>(work: () => Promise<T>, pause: number): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await work();
     } catch (failure) {
-      if (tries === TRIES || !isWorthIt(failure)) throw failure;
+      if (tries === TRIES || !(failure instanceof WranglerFailed) || failure.hasRemedy) throw failure;
       await setTimeout(pause * 2 ** (tries - 1));
     }
   }

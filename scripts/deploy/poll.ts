@@ -1,5 +1,5 @@
-// Sends requests to a deployed service and ignores responses from other versions: for some seconds after a deployment, each of
-// Cloudflare's machines may still serve the previous version, or none. What answers is not trusted.
+// Sends requests to a deployed service until the right version answers: for some seconds after a deployment, each of Cloudflare's
+// machines may still serve the previous version, or none. What answers is not trusted.
 
 import { setTimeout as wait } from "node:timers/promises";
 import { VERSION_HEADER } from "../../src/http/responses.ts";
@@ -13,33 +13,28 @@ export type Target = { base: string; version?: string; override?: string };
 /** When to give up, on the clock of Date.now(), and the milliseconds between two requests. An aborted `signal` ends all waiting. */
 export type Limits = { until: number; interval: number; signal?: AbortSignal };
 
-/** A different version of the service answered. */
-export class WrongVersion extends Error {}
-
 export type Reply = Awaited<ReturnType<typeof send>>;
 
 export const INTERVAL = 500; // milliseconds
 const REQUEST_TIMEOUT = 10_000; // milliseconds
-const MAX_BYTES = 1_000_000; // of an answer
-const REJECTED = '\nCloudflare may have rejected the request: see "Use a custom domain" in docs/OPERATIONS.md.';
+const MAX_LENGTH = 1_000_000; // of an answer
+const REJECTED = '\nCloudflare may have rejected the request: see "Domain and rate limits" in docs/OPERATIONS.md.';
 
 /**
- * Repeats a request until the version answers anything except 503, which is temporary, and does so this many times in a row.
- * Throws if it does not in time.
+ * Repeats a request until the version answers anything except 503, which is temporary, this many times in a row. Throws if it does
+ * not in time.
  */
 export async function poll(target: Target, path: string, request: RequestInit, limits: Limits, times = 1) {
   const { until, interval, signal } = limits;
-  for (let inARow = 0; ; ) {
+  for (let inARow = 0; ; await wait(interval)) {
     try {
-      const answer = await send(target, path, request, signal);
-      inARow += 1;
-      if (inARow === times) return answer;
+      const reply = await send(target, path, request, signal);
+      if (++inARow === times) return reply;
     } catch (failure) {
       signal?.throwIfAborted();
       if (Date.now() + interval > until) throw failure;
       inARow = 0;
     }
-    await wait(interval);
   }
 }
 
@@ -52,21 +47,17 @@ async function send({ base, version, override }: Target, path: string, request: 
   const timeout = AbortSignal.timeout(REQUEST_TIMEOUT);
   const init = { ...request, headers, signal: signal ? AbortSignal.any([signal, timeout]) : timeout };
   const [response, text] = await fetchText(url, init).catch(({ message, cause }: Error) => {
-    throw new Error(`${url} does not answer: ${cause instanceof Error ? cause.message : message}.`);
+    throw new Error(`${url} does not answer: ${cause instanceof Error ? cause.message : message}`);
   });
   // For messages: shortened, on one line, and without the key that was sent.
-  const [, key] = headers.get("Authorization")?.split(" ") ?? [];
-  const excerpt = (key ? text.replaceAll(key, "<key>") : text).replaceAll(/\s+/g, " ").slice(0, 300);
+  const [, key = "Bearer"] = headers.get("Authorization")?.split(" ") ?? [];
+  const excerpt = text.replaceAll(key, "<key>").replaceAll(/\s+/g, " ").slice(0, 300);
   const { status } = response;
   const [by] = /^[\w-]{1,36}$/.exec(response.headers.get(VERSION_HEADER) ?? "") ?? [];
-  if (!by && (version || status === 403)) {
-    const expected = version ? `version ${version}` : "it";
-    const cause = status === 403 ? REJECTED : "";
-    throw new Error(`${url} answers ${status}: ${expected} did not answer as this service. ${excerpt}${cause}`);
-  }
-  if (version && by !== version) {
-    const cause = override ? " The version override was ignored." : "";
-    throw new WrongVersion(`${url} is answered by version ${by} (${status}) instead of version ${version}.${cause}`);
+  if (version ? by !== version : !by && status === 403) {
+    const expected = version ? `version ${version}` : "this service";
+    const hint = by && override ? " The version override was ignored." : !by && status === 403 ? REJECTED : "";
+    throw new Error(`${url} answers ${status} as version ${by ?? "none"} instead of ${expected}. ${excerpt}${hint}`);
   }
   if (status === 503) throw new Error(`${url} answers 503: ${excerpt}`);
   const sent = `${request.method ?? "GET"} ${path.slice(0, 100)}`;
@@ -75,12 +66,10 @@ async function send({ base, version, override }: Target, path: string, request: 
 
 async function fetchText(url: string, init: RequestInit): Promise<[Response, string]> {
   const response = await fetch(url, { ...init, redirect: "manual" });
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    chunks.push(chunk);
-    bytes += chunk.length;
-    if (bytes > MAX_BYTES) throw new Error("the response is larger than 1 MB");
+  let text = "";
+  for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    text += chunk;
+    if (text.length > MAX_LENGTH) throw new Error("the response is larger than 1 MB");
   }
-  return [response, Buffer.concat(chunks).toString()];
+  return [response, text];
 }

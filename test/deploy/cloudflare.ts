@@ -1,130 +1,78 @@
-// A stand-in for the parts of Cloudflare that Wrangler uses to deploy a Worker with D1: its API stores what is uploaded, and
-// the versions of the Worker run in the Workers runtime, at one address. An account has one Worker and one database. Assets
-// are accepted and not served. An unknown request is answered with 404 and reported.
+// The parts of Cloudflare's API that Wrangler uses for a Worker with a database, so that the real Wrangler can deploy to
+// the account of account.ts. It runs SQL, and keeps what was uploaded without running it. An unknown request is answered with 404 and
+// reported.
 
-import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
+import { DatabaseSync } from "node:sqlite";
 import { buffer } from "node:stream/consumers";
 import { type IRequestStrict, Router } from "itty-router";
-import { Miniflare } from "miniflare";
 import { unstable_splitSqlQuery as splitSqlQuery } from "wrangler";
+import { startAccount } from "./account.ts";
 
 const PATH = "/client/v4/accounts/account";
 const BOOKMARK = "00000000-00000001-00000002-0123456789abcdef0123456789abcdef";
-
-interface Version {
-  id: string;
-  created: string;
-  annotations: Record<string, string>;
-  modules: Record<string, string>;
-  mainModule: string;
-  compatibilityDate: string;
-  /** The secret API_KEY. */
-  keys: string;
-}
-
-interface Metadata {
-  main_module: string;
-  compatibility_date: string;
-  bindings: { type: string; name: string; text?: string }[];
-  keep_bindings?: string[];
-  annotations?: Record<string, string>;
-}
-
-// It gives access to the database, which it shares with all versions.
-const HUB: Version = {
-  id: "hub",
-  created: "",
-  annotations: {},
-  modules: { hub: "export default {}" },
-  mainModule: "hub",
-  compatibilityDate: "2026-10-23",
-  keys: "",
-};
 
 const ok = (result: unknown) => Response.json({ success: true, errors: [], messages: [], result });
 const refuse = (status: number, code: number, message: string) =>
   Response.json({ success: false, errors: [{ code, message }], messages: [], result: null }, { status });
 
 export async function startCloudflare() {
-  const account = {
+  const account = await startAccount();
+  account.traffic = undefined;
+  const sqlite = new DatabaseSync(":memory:");
+  const cloudflare = Object.assign(account, {
+    sqlite,
     /** As requested at their creation: `primary_location_hint` or `jurisdiction`. */
     databases: [] as Record<string, string>[],
-    /** The newest first. */
-    versions: [] as Version[],
-    /** The current deployment. */
-    serving: [] as { version_id: string; percentage: number }[],
+    /** The annotations and the modules of each upload. */
+    uploads: [] as { annotations?: Record<string, string>; modules: string }[],
     /** The requests to the API, such as `POST /d1/database`. */
     requests: [] as string[],
     /** How the next imports break: before they start, or after they stored everything. */
     importFaults: [] as ("before" | "after")[],
-    /** Called after each deployment. */
-    onDeployment: () => {},
-  };
-  const { databases, versions, requests } = account;
-
-  const options = () => ({
-    host: "127.0.0.1",
-    port: 0,
-    workers: [HUB, ...versions].map(workerOf),
-    handleStructuredLogs: () => {},
   });
-  const runtime = new Miniflare(options());
-  let last: Promise<unknown> = Promise.resolve();
-  /** One use of the runtime at a time, because it must restart to load a version, which would cut off requests. */
-  function use<T>(work: () => Promise<T>): Promise<T> {
-    const result = last.then(work);
-    last = result.catch(() => {});
-    return result;
-  }
-
-  /** Runs all statements or none. Throws with SQLite's message. */
-  const run = (sql: string, params: unknown[] = []) =>
-    use(async () => {
-      const db = await runtime.getD1Database("DB", HUB.id);
-      const statements = splitSqlQuery(sql).map((statement) => db.prepare(statement).bind(...params));
-      return db.batch<Record<string, unknown>>(statements);
-    });
 
   const router = Router<IRequestStrict>({ base: PATH });
   router.all("*", ({ method, url }) => {
-    requests.push(`${method} ${new URL(url).pathname.replace(PATH, "")}`);
+    cloudflare.requests.push(`${method} ${new URL(url).pathname.replace(PATH, "")}`);
   });
 
-  router.get("/d1/database", () => ok(databases));
+  router.get("/d1/database", () => ok(cloudflare.databases));
   router.post("/d1/database", async (request) => {
-    databases.push({ uuid: randomUUID(), ...((await request.json()) as object) });
-    return ok(databases.at(-1));
+    cloudflare.databases.push({ uuid: "uuid", ...((await request.json()) as object) });
+    return ok(cloudflare.databases.at(-1));
   });
   router.get("/d1/database/:id", ({ params }) => {
-    const database = databases.find(({ uuid, name }) => [uuid, name].includes(params["id"]));
+    const database = cloudflare.databases.find(({ uuid, name }) => [uuid, name].includes(params["id"]));
     return database ? ok(database) : refuse(404, 7404, "The database does not exist.");
   });
+  const run = (sql: string, params: string[] = []) =>
+    splitSqlQuery(sql).map((statement) => ({
+      success: true,
+      meta: {},
+      results: sqlite.prepare(statement).all(...params),
+    }));
   router.post("/d1/database/:id/query", async (request) => {
-    const { sql, params } = (await request.json()) as { sql: string; params?: unknown[] };
-    return run(sql, params).then(ok, (failure) => refuse(400, 7500, String(failure)));
+    const { sql, params } = (await request.json()) as { sql: string; params?: string[] };
+    return ok(run(sql, params));
   });
   router.get("/d1/database/:id/time_travel/bookmark", () => ok({ bookmark: BOOKMARK }));
 
   // A SQL file is announced, uploaded to the URL in the response, and then run. D1 does not tell why an import fails.
   const files = new Map<string, string>();
-  const reset = () => ok({ success: true, status: "error", messages: [], errors: ['{"D1_RESET_DO":true}'] });
   router.post("/d1/database/:id/import", async (request) => {
     const { action, etag } = (await request.json()) as { action: string; etag: string };
     if (action === "init")
       return ok({ success: true, upload_url: new URL(`${PATH}/files/${etag}`, request.url), filename: etag });
-    const fault = account.importFaults.shift();
-    if (fault === "before") return reset();
-    try {
-      const results = await run(files.get(etag) ?? "");
-      if (fault === "after") return refuse(500, 7500, "Network connection lost.");
-      const meta = { duration: 0, rows_read: 0, rows_written: 0, size_after: 0 };
-      const result = { num_queries: results.length, final_bookmark: BOOKMARK, meta };
-      return ok({ success: true, status: "complete", messages: [], result });
-    } catch {
-      return reset();
-    }
+    const fault = cloudflare.importFaults.shift();
+    if (fault === "before")
+      return ok({ success: true, status: "error", messages: [], errors: ['{"D1_RESET_DO":true}'] });
+    const results = run(files.get(etag) ?? "");
+    if (fault === "after") return refuse(500, 7500, "Network connection lost.");
+    const meta = { duration: 0, rows_read: 0, rows_written: 0, size_after: 0 };
+    const result = { num_queries: results.length, final_bookmark: BOOKMARK, meta };
+    return ok({ success: true, status: "complete", messages: [], result });
   });
   router.put("/files/:etag", async (request) => {
     const { etag = "" } = request.params;
@@ -135,66 +83,53 @@ export async function startCloudflare() {
   router.get("/workers/subdomain", () => ok({ subdomain: "operator" }));
   router.post("/workers/scripts/:name/assets-upload-session", () => ok({ jwt: "jwt", buckets: [] }));
 
-  /** Adds a version. The first one creates the Worker. */
-  async function upload(request: IRequestStrict) {
+  /** Adds a version. Returns its id. */
+  async function upload(request: IRequestStrict): Promise<string> {
     const form = await request.formData();
-    const metadata = JSON.parse(String(form.get("metadata"))) as Metadata;
-    const { main_module: mainModule, compatibility_date: compatibilityDate, annotations = {} } = metadata;
-    const modules: Record<string, string> = {};
-    for (const [path, part] of form) {
-      if (typeof part !== "string" && !path.endsWith(".map")) modules[path] = await part.text();
-    }
-    const kept = metadata.keep_bindings?.includes("secret_text") ? versions[0]?.keys : undefined;
-    const keys = metadata.bindings.find(({ type }) => type === "secret_text")?.text ?? kept ?? "";
-    const id = randomUUID();
-    const created = new Date().toISOString();
-    versions.unshift({ id, created, annotations, modules, mainModule, compatibilityDate, keys });
-    await use(() => runtime.setOptions(options()));
-    return { id, startup_time_ms: 1, metadata: { has_preview: false }, resources: { script: { etag: "" } } };
+    const { annotations } = JSON.parse(String(form.get("metadata")));
+    const modules = await Promise.all([...form.values()].map((part) => (typeof part === "string" ? "" : part.text())));
+    cloudflare.uploads.push({ annotations, modules: modules.join("\n") });
+    return `version${cloudflare.uploads.length}`;
   }
 
-  const versionOf = (wanted = "") => versions.find(({ id }) => id === wanted) ?? HUB;
-
   router.put("/workers/scripts/:name", async (request) => {
-    const { id } = await upload(request);
-    account.serving = [{ version_id: id, percentage: 100 }];
+    const id = await upload(request);
+    account.traffic = `${id}@100%`;
     return ok({ deployment_id: id, startup_time_ms: 1 });
   });
-  router.post("/workers/scripts/:name/versions", async (request) => ok(await upload(request)));
   // Everything else is about a Worker that exists.
   router.all("/workers/*", () =>
-    versions.length > 0 ? undefined : refuse(404, 10007, "This Worker does not exist on your account."),
+    account.traffic ? undefined : refuse(404, 10007, "This Worker does not exist on your account."),
   );
+  router.post("/workers/scripts/:name/versions", async (request) =>
+    ok({ id: await upload(request), startup_time_ms: 1, metadata: {}, resources: { script: {} } }),
+  );
+  router.put("/workers/scripts/:name/secrets", async (request) => {
+    const { name, text } = (await request.json()) as { name: string; text: string };
+    account.key = text;
+    return ok({ name, type: "secret_text" });
+  });
   router.get("/workers/scripts/:name/secrets", () => ok([{ name: "API_KEY", type: "secret_text" }]));
   const metadata = { created_on: new Date().toISOString(), source: "wrangler", author_email: "" };
   router.get("/workers/scripts/:name/versions/:id", ({ params: { id } }) =>
     ok({ id, metadata, resources: { script: {}, script_runtime: {}, bindings: [] } }),
   );
-  const deployment = () => ({ ...metadata, id: randomUUID(), versions: account.serving });
-  router.get("/workers/scripts/:name/deployments", () => ok({ deployments: [deployment()] }));
-  router.get("/workers/scripts/:name/versions", () =>
-    ok({
-      items: versions.map(({ id, created, annotations }) => ({ id, annotations, metadata: { created_on: created } })),
-    }),
-  );
+  router.get("/workers/scripts/:name/deployments", () => {
+    const shares = account.traffic?.split(" ").map((share) => share.split("@")) ?? [];
+    const versions = shares.map(([version_id, share = ""]) => ({ version_id, percentage: Number.parseFloat(share) }));
+    return ok({ deployments: [{ ...metadata, id: "deployment", versions }] });
+  });
   router.post("/workers/scripts/:name/deployments", async (request) => {
-    const next = ((await request.json()) as { versions: typeof account.serving }).versions;
-    // As for Cloudflare, an older version with other secrets needs a flag that only `wrangler rollback` sends.
-    const [target, current] = [versionOf(next[0]?.version_id), versionOf(account.serving[0]?.version_id)];
-    const isOlder = versions.indexOf(target) > versions.indexOf(current);
-    if (isOlder && target.keys !== current.keys && request.query["force"] !== "true") {
-      return refuse(400, 10220, "The following secrets have changed: API_KEY");
-    }
-    account.serving = next;
-    account.onDeployment();
-    return ok(deployment());
+    const { versions } = (await request.json()) as { versions: { version_id: string; percentage: number }[] };
+    account.traffic = versions.map(({ version_id, percentage }) => `${version_id}@${percentage}%`).join(" ");
+    account.onMoment(account.traffic);
+    return ok({ id: "deployment" });
   });
   // What Wrangler reads of a Worker at various paths.
   const subdomain = { enabled: true, previews_enabled: false };
-  const script = { tag: null, tags: [], last_deployed_from: "wrangler" };
   const worker = () => {
-    const bindings = [{ type: "d1", name: "DB", id: databases[0]?.["uuid"] }];
-    return { ...subdomain, subdomain, default_environment: { script }, bindings };
+    const bindings = [{ type: "d1", name: "DB", id: cloudflare.databases[0]?.["uuid"] }];
+    return { ...subdomain, subdomain, default_environment: { script: { tag: null, tags: [] } }, bindings };
   };
   for (const path of ["services/:name", "workers/:name", "scripts/:name/:part"]) {
     router.all(`/workers/${path}`, () => ok(worker()));
@@ -204,62 +139,34 @@ export async function startCloudflare() {
     return refuse(404, 7003, "The stand-in does not know this.");
   });
 
-  /** The answer of the version with the greatest share, or of the one that the version override header names. */
-  function serve({ url, method, headers }: Request, body: Buffer): Promise<Response> {
-    const [, wanted] = /="(.+)"/.exec(headers.get("Cloudflare-Workers-Version-Overrides") ?? "") ?? [];
-    const [first] = account.serving.toSorted((a, b) => b.percentage - a.percentage);
-    const { version_id = "" } = account.serving.find(({ version_id }) => version_id === wanted) ?? first ?? {};
-    return use(async () => {
-      const version = await runtime.getWorker(version_id);
-      const sent = { method, headers: Object.fromEntries(headers), ...(method !== "GET" && { body }) };
-      const answer = await version.fetch(url, sent);
-      return new Response(await answer.text(), { status: answer.status, headers: Object.fromEntries(answer.headers) });
-    });
-  }
-
   const server = createServer(async (incoming, outgoing) => {
-    const url = new URL(incoming.url ?? "/", origin);
     const { method = "GET" } = incoming;
     const headers = Object.entries(incoming.headers).map(([name, value]): [string, string] => [name, String(value)]);
     const body = await buffer(incoming);
-    const request = new Request(url, { method, headers, ...(method !== "GET" && { body }) });
-    const isApi = url.pathname.startsWith(PATH);
-    const answer: Response = await (isApi ? router.fetch(request) : serve(request, body)).catch((failure: unknown) =>
-      refuse(500, 1, String(failure)),
-    );
+    const request = new Request(new URL(incoming.url ?? "", origin), {
+      method,
+      headers,
+      ...(body.length > 0 && { body }),
+    });
+    const answer: Response = await router.fetch(request).catch((failure: Error) => refuse(500, 1, failure.message));
     outgoing.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text());
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
   const address = server.address();
   const origin = `http://127.0.0.1:${address && typeof address !== "string" ? address.port : ""}`;
+  const end = account[Symbol.asyncDispose];
 
-  return Object.assign(account, {
+  return Object.assign(cloudflare, {
     /** The environment variables with which Wrangler uses this account. */
     env: {
       CLOUDFLARE_API_BASE_URL: `${origin}/client/v4`,
       CLOUDFLARE_API_TOKEN: "token",
       CLOUDFLARE_ACCOUNT_ID: "account",
     },
-    /** The base URL of the account's Worker. */
-    base: `${origin}/v1`,
-    /** Runs SQL in the database. Returns the rows of the last statement. */
-    query: async (sql: string) => (await run(sql)).at(-1)?.results ?? [],
     [Symbol.asyncDispose]: async () => {
       server.close();
       server.closeAllConnections();
-      await runtime.dispose();
+      await end();
     },
   });
-}
-
-function workerOf({ id, compatibilityDate, mainModule, modules, keys }: Version) {
-  const sources = Object.entries(modules).map(([path, contents]) => [path, { type: "esm" as const, contents }]);
-  const env = {
-    DB: { type: "d1" as const, id: "database" },
-    API_KEY: { type: "text" as const, value: keys },
-    VERSION: { type: "json" as const, value: { id } },
-  };
-  return {
-    config: { name: id, compatibilityDate, manifest: { mainModule, modules: Object.fromEntries(sources) }, env },
-  };
 }

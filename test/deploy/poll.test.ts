@@ -3,25 +3,38 @@
 
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { afterAll, beforeEach, expect, it, vi } from "vitest";
+import { afterAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { poll } from "../../scripts/deploy/poll.ts";
 import { smoke, waitUntilReady } from "../../scripts/deploy/smoke.ts";
-import { CHALLENGE } from "../../src/http/authentication.ts";
+import { CHALLENGE, INVALID_TOKEN } from "../../src/http/authentication.ts";
+import { DEPRECATION_HEADERS } from "../../src/pets/deprecation.ts";
 
 interface Scripted {
   status: number;
   version?: string;
   body?: string;
+  headers?: Record<string, string>;
 }
 
 let answers: Scripted[] = [];
+let requests: string[] = [];
 let overrides: (string | undefined)[] = [];
 /** Every request gets the next answer, and the last one stays. The body echoes the key, as a server for debugging may. */
-const server = createServer(({ headers }, response) => {
+const server = createServer(({ method, url, headers }, response) => {
+  requests.push(`${method} ${url?.replace("/v1", "")}`);
   overrides.push(headers["cloudflare-workers-version-overrides"]?.toString());
-  const { status, version, body } = (answers.length > 1 ? answers.shift() : answers[0]) ?? { status: 500 };
-  const challenge = headers.authorization ? `${CHALLENGE}, error="invalid_token"` : CHALLENGE;
-  response.writeHead(status, { "WWW-Authenticate": challenge, ...(version && { "Worker-Version": version }) });
+  const {
+    status,
+    version,
+    body,
+    headers: others,
+  } = (answers.length > 1 ? answers.shift() : answers[0]) ?? { status: 500 };
+  const challenge = headers.authorization ? INVALID_TOKEN : CHALLENGE;
+  response.writeHead(status, {
+    "WWW-Authenticate": challenge,
+    ...(version && { "Worker-Version": version }),
+    ...others,
+  });
   response.end(body ?? `{"authorization": "${headers.authorization}"}`);
 });
 await once(server.listen(0, "127.0.0.1"), "listening");
@@ -32,7 +45,7 @@ afterAll(() => {
   server.closeAllConnections();
 });
 beforeEach(() => {
-  overrides = [];
+  [requests, overrides] = [[], []];
   // The smoke test reports its progress.
   vi.spyOn(console, "log").mockReturnValue();
 });
@@ -52,7 +65,7 @@ it("waits until only the version answers, several times in a row", async () => {
 it("does not take anything but 401 for a version that is ready", async () => {
   answers = [{ status: 500, version: "new" }];
   const message =
-    'GET /pets: expected 401 "code":"unauthorized" with WWW-Authenticate: Bearer realm="animal-store", got 500';
+    'GET /pets: expected 401 {"code":"unauthorized" with WWW-Authenticate: Bearer realm="animal-store", got 500';
   await expect(waitUntilReady({ base, version: "new" }, now)).rejects.toThrow(message);
 });
 
@@ -71,23 +84,55 @@ it("repeats a request while it is answered 503 or not at all", async () => {
   await expect(poll({ base: nowhere }, "", {}, now)).rejects.toThrow(`${nowhere} does not answer`);
 });
 
-it("reads an answer only up to 1 MB", async () => {
+it("trusts nothing that answers: not its size, not its redirects", async () => {
   const mostly = "x".repeat(1_000_000);
   answers = [{ status: 200, body: mostly }];
   expect((await poll({ base }, "", {}, now)).text.length).toBe(1_000_000);
   answers = [{ status: 200, body: `${mostly}x` }];
-  await expect(poll({ base }, "", {}, now)).rejects.toThrow("does not answer: the response is larger than 1 MB.");
+  await expect(poll({ base }, "", {}, now)).rejects.toThrow("does not answer: the response is larger than 1 MB");
+  answers = [{ status: 302, headers: { Location: `${base}/elsewhere` } }];
+  expect((await poll({ base }, "", {}, now)).status).toBe(302);
+  answers = [{ status: 403, body: "error code: 1010" }];
+  await expect(poll({ base }, "", {}, now)).rejects.toThrow(
+    'error code: 1010\nCloudflare may have rejected the request: see "Domain and rate limits" in docs/OPERATIONS.md.',
+  );
 });
 
-it.each([
-  [[{ status: 200, body: "<html>" }], 'GET /pets: expected 401 "code":"unauthorized" with WWW-Authenticate: Bearer '],
-  [[{ status: 401, body: '{"code":"no"}' }], 'realm="animal-store", got 401: {"code":"no"}'],
-  [[unauthorized], "POST /pets: the service does not have this key (401)."],
-  [[unauthorized, unauthorized, { status: 201, body: '{"id":1,"name":"Other"}' }], "POST /pets: expected 201 "],
-  // The key is not shown, even if the server echoes it.
-  [[unauthorized, unauthorized, { status: 500 }], 'got 500: {"authorization": "Bearer <key>"}'],
-  [[unauthorized, unauthorized, { status: 503 }], '/pets answers 503: {"authorization": "Bearer <key>"}'],
-])("the smoke test names the request whose answer is wrong: %j", async (scripted, message) => {
-  answers = [...scripted];
-  await expect(smoke({ base }, "s3cret", now)).rejects.toThrow(message);
+describe("the smoke test", () => {
+  const page = { status: 200, body: '[{"id":7,"name":"Rex"}]' };
+  const Link = '<http://example.com/v1/pets?limit=1&after=7>; rel="next"';
+  const error = (status: number, code: string) => ({ status, body: `{"code":"${code}"}` });
+  const got = { status: 200, body: '{"id":7,"name":"Rex"}', headers: DEPRECATION_HEADERS };
+  const rejected = [error(400, "bad_request"), error(415, "unsupported_media_type"), error(404, "not_found")];
+  const passing: Scripted[] = [unauthorized, unauthorized, { ...page, headers: { Link } }, page, got, ...rejected];
+
+  const sent = ["GET /pets", "GET /pets", "GET /pets?limit=1", "GET /pets?limit=1&after=7", "GET /pets/7"];
+  sent.push("POST /pets", "POST /pets", "GET /nothing");
+
+  it("reads, and sends requests that are rejected", async () => {
+    answers = [...passing];
+    await smoke({ base }, "key", now);
+    expect(requests).toEqual(sent);
+  });
+
+  it.each(["not_found", "gone"])("passes if the store is empty, and getPet answers %s", async (code) => {
+    const status = code === "gone" ? 410 : 404;
+    const none = { ...error(status, code), headers: DEPRECATION_HEADERS };
+    answers = [unauthorized, unauthorized, { status: 200, body: "[]" }, none, ...rejected];
+    await smoke({ base }, "key", now);
+    expect(requests).toContain("GET /pets/1");
+  });
+
+  it("names the request whose answer is wrong, whichever it is, and does not show the key", async () => {
+    for (const [at, name] of sent.entries()) {
+      for (const status of [200, 500]) {
+        answers = passing.with(at, { status });
+        const failure = await smoke({ base }, "s3cret", now).catch(({ message }: Error) => message);
+        expect(failure).toMatch(/: expected .*, got \d+: {"authorization": "(Bearer <key>|Bearer wrong|undefined)"}$/);
+        expect(failure?.startsWith(`${name}: `)).toBe(true);
+      }
+    }
+    answers = passing.with(4, { ...got, headers: { ...DEPRECATION_HEADERS, Sunset: "" } });
+    await expect(smoke({ base }, "key", now)).rejects.toThrow("GET /pets/7: expected 200 ");
+  });
 });

@@ -3,29 +3,26 @@
 
 import type { TestProject } from "vitest/node";
 import { exit } from "../../scripts/command-line.ts";
-import { parseBase, parseKeys } from "../../scripts/deploy/arguments.ts";
 import { INTERVAL } from "../../scripts/deploy/poll.ts";
-import { acceptedKeys, waitUntilReady } from "../../scripts/deploy/smoke.ts";
+import { parseBase, parseKey, smoke } from "../../scripts/deploy/smoke.ts";
 import { readEnvironment } from "../../scripts/environment.ts";
 
 export default async function setup(project: TestProject): Promise<void> {
   const service = await findService(process.env).catch(({ message }: Error) => exit(message, 1));
-  console.log(`These tests leave about 600 animals at ${service.origin}. They are meant for staging.`);
+  console.log(`These tests leave about 600 animals, and are meant for staging: ${service.origin}`);
   project.provide("service", service);
 }
 
 /** Throws with a message for the operator. */
 export async function findService({ SMOKE_URL = "", API_KEY }: NodeJS.Dict<string>) {
   const base = parseBase("SMOKE_URL", SMOKE_URL);
-  const keys = parseKeys(API_KEY);
+  const key = parseKey(API_KEY);
   if (base.includes(readEnvironment("production").worker)) {
     throw new Error(
       `${base} is production, and these tests leave animals behind. Set SMOKE_URL to staging's base URL.`,
     );
   }
   const limits = { until: Date.now() + 15_000, interval: INTERVAL };
-  await waitUntilReady({ base }, limits);
-  const [key] = await acceptedKeys({ base }, keys, limits);
-  if (!key) throw new Error(`${base} does not accept any key in API_KEY (401).`);
+  await smoke({ base }, key, limits);
   return { origin: base.replace(/\/v1$/, ""), key, isDeployed: true };
 }
