@@ -5,14 +5,12 @@ import { randomUUID } from "node:crypto";
 import { closeSync, fsyncSync, lstatSync, openSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Connection, checkColumns, readLines } from "./connection.ts";
-import { readInput } from "./input.ts";
-import { Failure } from "./lines.ts";
 import { command } from "./main.ts";
 
-/** Returns the line to end with. Throws Failure and WranglerFailed. */
+/** Returns the line to end with. Throws with a message for the operator. */
 export async function backup(store: Connection, file: string): Promise<string> {
   if (lstatSync(file, { throwIfNoEntry: false }))
-    throw new Failure(`${file} already exists, and a backup never overwrites anything.`);
+    throw new Error(`${file} already exists, and a backup never overwrites anything.`);
   // Throws if the folder does not exist.
   const partial = join(realpathSync(dirname(file)), `backup-${randomUUID()}.partial`);
   await checkColumns(store);
@@ -26,17 +24,10 @@ export async function backup(store: Connection, file: string): Promise<string> {
   }
   fsyncSync(output);
   closeSync(output);
-  // A warning is enough, because everything is saved: a recovery must not stop for what somebody added with SQL.
-  const warning = saved === 0 ? "" : await readInput(partial).then(() => "", warn);
   // An empty file reserves the name, and is then replaced: not every file system has hard links. Throws if the name is taken.
   closeSync(openSync(file, "wx"));
   renameSync(partial, file);
-  return `Saved ${store.environment} in ${file}: ${saved} lines.${warning}`;
-
-  function warn(fault: unknown): string {
-    if (!(fault instanceof Failure)) throw fault;
-    return `\nWarning: correct this file before you restore it. ${fault.message.replace(partial, file)}`;
-  }
+  return `Saved ${store.environment} in ${file}: ${saved} lines.`;
 }
 
 if (import.meta.main) await command("backup", backup, "Nothing was saved. Run the same command again.");

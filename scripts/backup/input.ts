@@ -3,7 +3,7 @@
 
 import { createReadStream } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { checkRow, Failure, type Line, lineOf } from "./lines.ts";
+import { checkRow, type Line, lineOf } from "./lines.ts";
 
 // Half of int64: as many ids remain for new animals. SQLite picks ids at random once the greatest is used.
 const GREATEST_ID = 2n ** 62n;
@@ -11,7 +11,7 @@ const MOST_FAULTS = 10;
 
 export type Input = Awaited<ReturnType<typeof readInput>>;
 
-/** Throws a Failure that names the invalid lines by their numbers. */
+/** Throws an Error that names the invalid lines by their numbers. */
 export async function readInput(file: string) {
   // Without a name, SQLite keeps it in a temporary file, and deletes that itself.
   const database = new DatabaseSync("", { readBigInts: true });
@@ -26,8 +26,8 @@ export async function readInput(file: string) {
     const fault = add(bytes);
     if (fault && faults.push(`line ${total}: ${fault}`) === MOST_FAULTS) break;
   }
-  if (total === 0) throw new Failure(`${file} is empty.`);
-  if (faults.length > 0) throw new Failure([`${file} has invalid lines. The first ones are:`, ...faults].join("\n"));
+  if (total === 0) throw new Error(`${file} is empty.`);
+  if (faults.length > 0) throw new Error([`${file} has invalid lines. The first ones are:`, ...faults].join("\n"));
 
   /** The lines after the one with this id, or all, in ascending order of id. */
   function* after(last = 0n): Generator<Line> {

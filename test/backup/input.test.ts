@@ -5,10 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { readInput } from "../../scripts/backup/input.ts";
-import { Failure } from "../../scripts/backup/lines.ts";
-import { explain, parseArguments } from "../../scripts/backup/main.ts";
+import { parseArguments } from "../../scripts/backup/main.ts";
 import { printable } from "../../scripts/command-line.ts";
-import { failure } from "./database.ts";
 
 const WINDOWS = process.platform === "win32";
 const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
@@ -24,7 +22,6 @@ async function read(content: string | Buffer): Promise<string[]> {
 /** What is wrong with the lines of a file with this content. */
 async function faultsOf(content: string | Buffer): Promise<string[]> {
   const failure = await read(content).catch((thrown) => thrown);
-  expect(failure).toBeInstanceOf(Failure);
   const [first, ...faults] = failure.message.split("\n");
   expect(first).toBe(`${file} has invalid lines. The first ones are:`);
   return faults;
@@ -132,24 +129,7 @@ describe("the commands", () => {
     ]) {
       expect(() => parse(...wrong)).toThrow(message);
     }
-    expect(() => parseArguments(["local", "f", "--replace"], known)).toThrow(message);
-  });
-
-  it("say what failed and what to do", () => {
-    const again = (fault: unknown) => explain(fault, "Run it again.", "pets.jsonl");
-    expect(again(new Failure("pets.jsonl is empty."))).toBe("pets.jsonl is empty.");
-    const missing = Object.assign(new Error("ENOENT: no such file or directory"), { syscall: "open" });
-    expect(again(missing)).toBe("ENOENT: no such file or directory");
-    const full = Object.assign(new Error("ENOSPC: no space left on device, write"), { syscall: "write" });
-    expect(again(full)).toMatch(/^ENOSPC: no space left on device, write: the disk of pets\.jsonl or of .+ is full\.$/);
-    expect(again(failure('{"D1_RESET_DO":true}\n'))).toBe(
-      '{"D1_RESET_DO":true}\nwrangler d1 execute failed. Run it again.',
-    );
-    expect(again(failure("Couldn't find a D1 DB with the name or binding"))).toMatch(
-      /^This environment has no database/,
-    );
-    const fault = new TypeError("a fault of the program");
-    expect(() => again(fault)).toThrow(fault);
+    expect(() => parseArguments(["local", "f", "--replace"], known, "")).toThrow(message);
   });
 
   it("print nothing that controls a terminal", () => {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { backup } from "../../scripts/backup/backup.ts";
-import { Failure, insertSql, LINE_BYTES, storedLine } from "../../scripts/backup/lines.ts";
+import { insertSql, LINE_BYTES, storedLine } from "../../scripts/backup/lines.ts";
 import { restore } from "../../scripts/backup/restore.ts";
 import { printJson } from "../../src/values/json.ts";
 import { described } from "../conformance.ts";
@@ -85,15 +85,13 @@ const LINES = Array.from({ length: 30 }, (_, index) => {
 /** Bytes of SQL for about four of them. */
 const PART = 1_200;
 const LINE = (id: number) => `{"id":${id},"name":"Tom","categoryId":1,"status":"sold"}`;
-const SMOKE = (id: number) =>
-  `{"id":${id},"name":"Smoke test","categoryId":${MAX},"status":"sold","idempotencyKey":"smoke test"}`;
 
+/** What of an import D1 applies, and how it fails. */
 const FAULTS: [string, (sql: string) => string[], Error?][] = [
-  ["fails before it stores anything", () => [], RESET],
+  ["fails before it changes anything", () => [], RESET],
   ["fails after it stored some of its rows", (sql) => [sql.slice(0, sql.lastIndexOf("INSERT"))], RESET],
   ["fails after it stored everything", (sql) => [sql], LOST],
-  ["is applied twice", (sql) => [sql, sql]],
-  ["fails after it removed rows", (sql) => [sql.slice(0, sql.indexOf("INSERT"))], RESET],
+  ["is applied twice", (sql) => (sql.includes("DELETE") ? [sql] : [sql, sql])],
 ];
 
 const OLD = [LINE(1), ...LINES.slice(1, 4), LINE(6)];
@@ -171,16 +169,17 @@ If there are more, add them to`;
     expect((await saved(database)).split("\n").length).toBe(1602 + 1);
   });
 
-  it("name an animal that is too large for D1, which only SQL can have added", async () => {
-    for (const name of ["x".repeat(1_950_000), '"'.repeat(1_100_000)]) {
-      const database = await openDatabase();
-      addMany(database, 400, "iif(id <> 370, 'Rex', ?)", name);
-      await expect(backup(database.store, newFile())).rejects.toThrow(`Animal 370 is too large to be read.`);
-    }
+  it("say after which animal one is too large for D1, which only SQL can have added", async () => {
+    const database = await openDatabase();
+    addMany(database, 400, "iif(id <> 370, 'Rex', ?)", '"'.repeat(1_100_000));
+    const files = readdirSync(folder).length;
+    await expect(backup(database.store, newFile())).rejects.toThrow("The animal after id 369 is too large to be read.");
+    // Vitest skips the event that removes the partial file.
+    expect(readdirSync(folder).length).toBe(files + 1);
   });
 });
 
-it("every store is restored identically, except for the lines that its backup names", async () => {
+it("every store is saved, and restored identically unless it has lines that a restore names", async () => {
   const [source, target] = [await openDatabase(), await openDatabase()];
   const int64 = fc.bigInt(BigInt(MIN), BigInt(MAX));
   const unit = fc.string({ unit: "binary", minLength: 1, maxLength: 1 });
@@ -196,6 +195,7 @@ it("every store is restored identically, except for the lines that its backup na
     { requiredKeys: ["id", "name", "categoryId", "status"] },
   );
   const rows = fc.uniqueArray(row, {
+    minLength: 1,
     maxLength: 6,
     comparator: (a, b) => a.id === b.id || (a.idempotencyKey ?? a) === b.idempotencyKey,
   });
@@ -205,17 +205,13 @@ it("every store is restored identically, except for the lines that its backup na
     const lines = stored.map((pet) => printJson(pet));
     add(source, ...lines);
     const file = newFile();
-    const [message, ...warning] = (await backup(source.store, file)).split("\n");
-    expect(message).toBe(`Saved staging in ${file}: ${lines.length} lines.`);
+    expect(await backup(source.store, file)).toBe(`Saved staging in ${file}: ${lines.length} lines.`);
     expect(readFileSync(file, "utf8")).toBe(text(lines));
-    const valid = lines.filter((line, index) => {
-      const { id = 0n } = stored[index] ?? {};
-      const isValid = id >= 1n && id <= 2n ** 62n && Buffer.byteLength(line) <= LINE_BYTES;
-      expect(warning.some((fault) => fault.startsWith(`line ${index + 1}: `))).toBe(!isValid);
-      return isValid;
-    });
-    if (valid.length > 0) await restore(target.store, fileOf(valid));
-    expect(await saved(target)).toBe(text(valid));
+    const isValid = ({ id }: { id: bigint }, index: number) =>
+      id >= 1n && id <= 2n ** 62n && Buffer.byteLength(lines[index] ?? "") <= LINE_BYTES;
+    const end = await restore(target.store, file).catch(({ message }: Error) => message);
+    for (const [index, pet] of stored.entries()) expect(end.includes(`line ${index + 1}: `)).toBe(!isValid(pet, index));
+    expect(await saved(target)).toBe(stored.every(isValid) ? text(lines) : "");
   });
   await fc.assert(property, { numRuns: 40 });
 });
@@ -230,7 +226,7 @@ it("every property that a pet can have is kept", async () => {
 
 describe("restore", () => {
   it.each(FAULTS.flatMap((fault) => [false, true].map((replace) => ({ replace, fault }))))(
-    "stores each part once if every second import $fault.0 (--replace: $replace)",
+    "stores everything once if every second import $fault.0 (--replace: $replace)",
     async ({ replace, fault: [, applied, thrown] }) => {
       const { database, file } = await setUp(replace ? OLD : []);
       database.onLoad = (apply, sql) => {
@@ -240,29 +236,29 @@ describe("restore", () => {
       };
       await restore(database.store, file, replace, PART);
       expect(database.loads.length).toBeGreaterThan(7);
+      // D1 does not run the same file twice.
+      expect(new Set(database.loads).size).toBe(database.loads.length);
       expect(await saved(database)).toBe(text(LINES));
     },
   );
 
-  it.each([
-    [false, 2],
-    [true, 1],
-    [true, 2],
-  ])("stops if something else writes meanwhile (--replace: %s, part %d)", async (replace, part) => {
-    const { database, file } = await setUp(replace ? OLD : []);
-    let stored = "";
-    database.onLoad = (apply, sql) => {
-      if (database.loads.length === part) add(database, LINE(100));
-      stored = rows(database);
-      apply(sql);
-    };
-    await expect(restore(database.store, file, replace, PART)).rejects.toThrow(
-      /^Something else has added animals to staging during the restore, which stopped\.\nTo save and replace what/,
-    );
-    expect([database.loads.length, rows(database)]).toEqual([part, stored]);
+  it("continues after any interruption, and two at once do no harm", async () => {
+    for (let kill = 1, isReached = true; isReached; kill++) {
+      const { database, file } = await setUp([]);
+      let commands = 0;
+      database.onCommand = () => {
+        if (++commands === kill) throw new Error("killed");
+      };
+      const first = restore(database.store, file, false, PART);
+      await Promise.allSettled([first, restore(await database.connectAgain(), file, false, PART)]);
+      isReached = commands >= kill;
+      database.onCommand = () => {};
+      await restore(database.store, file, false, PART);
+      expect(await saved(database)).toBe(text(LINES));
+    }
   });
 
-  it("says first how to go back, gives up after five attempts, and says what Wrangler printed", async () => {
+  it("says first how to go back, and gives up after five attempts", async () => {
     const database = await openDatabase();
     database.onLoad = () => {
       expect(printed()).toContain("npx wrangler d1 time-travel restore DB --env staging --bookmark 00000000-");
@@ -270,45 +266,23 @@ describe("restore", () => {
     };
     await expect(restore(database.store, fileOf(LINES), false, PART)).rejects.toBe(RESET);
     expect(database.loads.length).toBe(5);
-    // D1 never sees the same file twice.
-    expect(new Set(database.loads).size).toBe(5);
   });
 
-  it("asks again, also how far it got, after everything that passes", async () => {
-    // As Wrangler prints it.
-    const messages = [
-      "Currently processing a long-running import.",
-      '"text": "Received a malformed response from the API", "notes": [{ "text": "<html><head><title>502 Bad Gateway</title>',
-      '"text": "POST /accounts/a/d1/database/b/query -> 503 Service Unavailable"',
-      '"text": "Please wait and consider throttling your request speed [code: 971]"',
-      '"text": "A request to the Cloudflare API failed.", "notes": [{ "text": "Upstream service unavailable [code: 7009]" }]',
-      '"text": "fetch failed"',
-      "read ECONNRESET",
-      "\u2718 [ERROR] Failed to parse body as JSON, got: error code: 1031",
-    ];
+  it("tries each query again, unless that cannot help", async () => {
     const database = await openDatabase();
     let attempts = 0;
     database.onQuery = () => {
       // Each query succeeds at the last attempt.
-      if (++attempts % 5) throw failure(messages[attempts % messages.length] ?? "");
-    };
-    database.onLoad = (apply, sql) => {
-      if (database.loads.length === 2) throw RESET;
-      apply(sql);
+      if (++attempts % 5) throw failure("fetch failed");
     };
     await restore(database.store, fileOf(LINES), false, PART);
-    expect(attempts).toBeGreaterThan(5 * 4);
     expect(await saved(database)).toBe(text(LINES));
-  });
-
-  it("does not ask again if the answer will not change", async () => {
-    const database = await openDatabase();
-    let attempts = 0;
+    attempts = 0;
     database.onQuery = () => {
       attempts++;
-      throw failure("Authentication error [code: 10000]");
+      throw failure("set a CLOUDFLARE_API_TOKEN environment variable");
     };
-    await expect(restore(database.store, fileOf(LINES))).rejects.toThrow("wrangler d1 execute failed");
+    await expect(restore(database.store, fileOf(LINES))).rejects.toThrow("Run npx wrangler login");
     expect(attempts).toBe(1);
   });
 
@@ -324,64 +298,47 @@ describe("restore", () => {
     }
   });
 
-  it.each([
-    ["a different line", LINES.with(1, SMOKE(2)), 2],
-    ["more lines than the file", [...LINES, LINE(1000)], 31],
-    ["the smoke test's animal and a further one", [SMOKE(1), LINE(2)], 1],
-    ["a caller's animal under the smoke test's key", [SMOKE(1).replace("sold", "pending")], 1],
-  ])("changes nothing in a store that has %s", async (_, lines, number) => {
+  it("changes nothing in a store that is not the beginning of the file", async () => {
+    for (const lines of [LINES.with(1, LINE(2)), [LINE(1000)]]) {
+      const database = await openDatabase();
+      add(database, ...lines);
+      await expect(restore(database.store, fileOf(LINES))).rejects.toThrow(
+        `staging is not empty, and differs from the file at line ${lines.length === 1 ? 1 : 2}.\nA restore fills an empty store`,
+      );
+      expect([printed(), database.loads]).toEqual(["", []]);
+    }
+  });
+
+  it("is complete if the store begins with the file, whatever callers have added after it", async () => {
     const database = await openDatabase();
-    add(database, ...lines);
-    const file = fileOf(LINES);
-    await expect(restore(database.store, file)).rejects.toThrow(
-      `staging is not empty, and differs from the file at line ${number}.\nA restore fills an empty store`,
+    add(database, ...LINES, LINE(1000));
+    expect(await restore(database.store, fileOf(LINES))).toMatch(
+      /^Restored staging from .*: 30 lines, read back and identical\.$/,
     );
-    expect(printed()).toBe("");
-    expect(await saved(database)).toBe(text(lines));
+    expect(database.loads).toEqual([]);
   });
 
   it.each([
-    ["a file that has it elsewhere", 1, LINES.with(20, SMOKE(120))],
-    ["a file that has it at the same id", 1, LINES.with(0, SMOKE(1))],
-    ["a file that ends with the same id", 129, LINES],
-    ["a file of nothing else", 5, [SMOKE(3)]],
-  ])("takes a store with only the smoke test's animal for empty: %s", async (_, id, lines) => {
+    ["an animal that a caller adds meanwhile", "INSERT INTO pets VALUES (115, 'Caller', 1, 'sold', NULL)", 16],
+    ["its Idempotency-Key", "INSERT INTO pets VALUES (1000, 'Caller', 1, 'sold', 'key 127')", 28],
+    ["a change by SQL", "UPDATE pets SET name = 'x' WHERE id = 7", 7],
+  ])("finds at the end what was in the way: %s", async (_, change, line) => {
     const database = await openDatabase();
-    add(database, SMOKE(id));
-    await restore(database.store, fileOf(lines), false, PART);
-    expect(await saved(database)).toBe(text(lines));
-  });
-
-  it.each([
-    ["a file without it", LINES],
-    ["a file that has it later", LINES.with(20, SMOKE(120))],
-    ["a file that has it earlier", LINES.with(2, SMOKE(3))],
-  ])("continues after smoke tests in the middle of it and between two runs: %s", async (_, lines) => {
-    const database = await openDatabase();
-    const file = fileOf(lines);
-    const testSmoke = () =>
-      database.sqlite.exec(`INSERT INTO pets (name, category_id, status, idempotency_key)
-        VALUES ('Smoke test', ${MAX}, 'sold', 'smoke test') ON CONFLICT DO NOTHING`);
     database.onLoad = (apply, sql) => {
-      if (database.loads.length === 5) throw new Error("killed");
       apply(sql);
-      if (database.loads.length === 2) testSmoke();
+      if (database.loads.length === 3) database.sqlite.exec(change);
     };
-    await expect(restore(database.store, file, false, PART)).rejects.toThrow("killed");
-    testSmoke();
-    database.onLoad = (apply, sql) => apply(sql);
-    await restore(database.store, file, false, PART);
-    expect(await saved(database)).toBe(text(lines));
+    await expect(restore(database.store, fileOf(LINES), false, PART)).rejects.toThrow(
+      RegExp(
+        `^Verification failed: staging differs from the file at line ${line}\\. .*\nKeep callers out with a key that nobody`,
+      ),
+    );
   });
 
-  it.each([
-    ["changed a line", "UPDATE pets SET name = 'x' WHERE id = 7", 7],
-    ["lost the last line", "DELETE FROM pets WHERE id = 129", 30],
-  ])("finds that the store %s", async (_, change, number) => {
+  it("fails for what breaks a rule of the table, instead of skipping it", async () => {
     const database = await openDatabase();
-    database.sqlite.exec(`CREATE TRIGGER later AFTER INSERT ON pets WHEN new.id = 129 BEGIN ${change}; END`);
-    await expect(restore(database.store, fileOf(LINES), false, PART)).rejects.toThrow(
-      `Verification failed: staging differs at line ${number}.`,
+    expect(() => add(database, '{"id":1,"name":" ","categoryId":1,"status":"sold"}')).toThrow(
+      "CHECK constraint failed",
     );
   });
 });
@@ -398,46 +355,46 @@ describe("restore --replace", () => {
     };
     await restore(database.store, file, true);
     expect(await saved(database)).toBe(text(LINES));
-    print.mockClear();
+    expect(database.loads.length).toBe(2);
+    // Again, there is nothing to do, until the store has more than the file.
+    database.onLoad = (apply, sql) => apply(sql);
     await restore(database.store, file, true);
-    expect([printed(), database.loads.length]).toEqual(["staging already has the first 30 of 30 lines.", 1]);
+    expect(database.loads.length).toBe(2);
+    add(database, LINE(1000));
+    await restore(database.store, file, true);
+    expect([await saved(database), copies().length]).toEqual([text(LINES), 2]);
   });
 
   it("changes nothing if the file is invalid, or if what is there cannot be saved", async () => {
     const { database, file, copies } = await setUp(OLD);
     await expect(restore(database.store, fileOf([LINE(1), "{"]), true)).rejects.toThrow("has invalid lines");
-    database.sqlite.exec("UPDATE pets SET name = hex(zeroblob(975000)) WHERE id = 3");
-    await expect(restore(database.store, file, true)).rejects.toThrow("Animal 3 is too large");
+    database.sqlite.exec("UPDATE pets SET name = hex(zeroblob(999990)) WHERE id = 3");
+    await expect(restore(database.store, file, true)).rejects.toThrow("The animal after id 2 is too large");
     expect([database.loads, copies()]).toEqual([[], []]);
   });
 
-  const create = ({ sqlite }: Database, values: string) =>
-    sqlite.exec(
-      `INSERT INTO pets (name, category_id, status, idempotency_key) VALUES (${values}) ON CONFLICT DO NOTHING`,
-    );
-  const callerAdds = (database: Database) => create(database, "'Caller', 1, 'sold', NULL");
-  const smokeTestRuns = (database: Database) => create(database, `'Smoke test', ${MAX}, 'sold', 'smoke test'`);
+  const callerAdds = ({ sqlite }: Database) =>
+    void sqlite.exec("INSERT INTO pets (name, category_id, status) VALUES ('Caller', 1, 'sold')");
 
   type Interference = (database: Database, file: string) => unknown;
   const INTERFERENCES: Record<string, Interference> = {
     "a caller adds an animal": callerAdds,
     "it is killed": () => {
-      throw new Failure("killed");
+      throw new Error("killed");
     },
-    "earlier imports are applied again after a caller added an animal": (database) => {
+    "a removal that was taken for lost is applied after a caller added an animal": (database) => {
       callerAdds(database);
-      for (const sql of database.loads) expect(() => database.sqlite.exec(sql)).toThrow("malformed JSON");
+      const removals = database.loads.filter((sql) => sql.includes("DELETE"));
+      for (const sql of removals) expect(() => database.sqlite.exec(sql)).toThrow("malformed JSON");
     },
     "a restore of a different file finishes, and callers add animals up to the same id": async (database, file) => {
       await restore(database.store, file, true);
       callerAdds(database);
       callerAdds(database);
-      smokeTestRuns(database);
     },
-    "a smoke test runs": smokeTestRuns,
   };
 
-  it.each(Object.entries(INTERFERENCES))("loses nothing if, at any moment, %s", async (title, interfere) => {
+  it.each(Object.entries(INTERFERENCES))("loses nothing if, at any moment, %s", async (_, interfere) => {
     for (let moment = 1, isReached = true; isReached; moment++) {
       const [{ database, file, copies }, other] = [await setUp(OLD), await setUp([], LINES.slice(0, 4))];
       let commands = 0;
@@ -448,14 +405,13 @@ describe("restore --replace", () => {
         await interfere(database, other.file);
         added = rows(database).includes("Caller") ? '"name":"Caller"' : "";
       };
-      const end = await restore(database.store, file, true, PART).catch((failure) => failure);
-      if (title === "a smoke test runs") expect(end).toMatch(/^Restored/);
+      await restore(database.store, file, true, PART).catch(() => {});
       database.onCommand = () => {};
       isReached = commands === moment;
       const kept = [await saved(database), ...copies(), ...other.copies()].join("");
       for (const line of [...OLD, added]) expect(kept).toContain(line);
       await restore(database.store, file, true, PART);
-      expect((await saved(database)).startsWith(text(LINES))).toBe(true);
+      expect(await saved(database)).toBe(text(LINES));
     }
   });
 });
