@@ -87,9 +87,10 @@ Give all of it to one of them, and deploy again: npx wrangler versions deploy <v
     // A later command could put live what stays at 0%.
     const leaveAlone = changeTraffic(run, [before, testing], alone, pace.interval);
     const problem = await leaveAlone.catch((problem: Error) => problem);
-    const messages = new Set([(failure as Error).message, problem?.message]);
+    const messages = new Set([(failure as Error).message, problem?.message ?? `Traffic: ${alone}`]);
     const remedy = problem instanceof WranglerFailed ? `\n\nLeave the current version alone:\n${goBack}` : "";
     throw new Error(`${[...messages].join("\n")}
+
 npx wrangler secret put is refused until a deployment succeeds. Do not deploy the latest version, as Wrangler then advises: it has
 not passed the test. To change the keys, run this command, and deploy again:
 npx wrangler versions secret put API_KEY --env ${name}${remedy}`);
