@@ -28,7 +28,7 @@ export type PathItem = Partial<Record<"get" | "post" | "put" | "patch" | "delete
 const bookmarkParameter = {
   name: BOOKMARK_HEADER,
   in: "header",
-  description: `The newest \`${BOOKMARK_HEADER}\` that you received. The response reflects at least the state that this bookmark identifies, so you always read your own writes. Opaque, and valid only in the environment that issued it.`,
+  description: `The newest \`${BOOKMARK_HEADER}\` that you received. The response reflects at least the state that this bookmark identifies, so you always read your own writes. Opaque, and valid only at the base URL that issued it.`,
   schema: { type: "string" },
 };
 

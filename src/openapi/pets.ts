@@ -31,7 +31,12 @@ const PROPERTIES = {
 export const petComponents = {
   // Each use has its own description.
   PetStatus: { schema: PetStatus },
-  NewPet: { schema: NewPet, description: "An animal to add. Unknown properties are ignored.", properties: PROPERTIES },
+  NewPet: {
+    schema: NewPet,
+    description: "An animal to add. Unknown properties are ignored.",
+    properties: PROPERTIES,
+    example: NEW_REX,
+  },
   Pet: {
     schema: Pet,
     description: "An animal in the store.",
@@ -40,6 +45,7 @@ export const petComponents = {
       ...PROPERTIES,
       status: "Availability status.",
     },
+    example: REX,
   },
   Pets: { schema: z.array(Pet), description: "Animals, in ascending order of `id`." },
 };
@@ -112,7 +118,7 @@ export const petPaths = {
       headers: {
         Deprecation: constant("When the operation was deprecated (RFC 9745).", DEPRECATION_HEADERS.Deprecation),
         Sunset: constant("When the operation will be removed (RFC 8594).", DEPRECATION_HEADERS.Sunset),
-        Link: constant("The replacement, and the API reference.", DEPRECATION_HEADERS.Link),
+        Link: constant("The replacement, and the guide.", DEPRECATION_HEADERS.Link),
       },
       responses: {
         200: { description: "The animal.", headers: bookmark(), content: body("Pet", REX) },

@@ -3,6 +3,7 @@
 
 import * as z from "zod/mini";
 import { BOOKMARK_HEADER } from "../d1/database.ts";
+import { KEY_REQUIRED } from "../http/authentication.ts";
 import { TOO_LARGE, unsupported } from "../http/body.ts";
 import { ApiError, type ErrorCode, STATUS } from "../http/errors.ts";
 import { IDEMPOTENCY_HEADER, IdempotencyKey } from "../http/idempotency.ts";
@@ -24,6 +25,7 @@ export const errorComponents = {
       message: "Human-readable description, on one line. That of a 400 names every problem.",
       status: "The HTTP status code.",
     },
+    example: errorBody("unauthorized", KEY_REQUIRED),
   },
 };
 
@@ -52,7 +54,7 @@ export const idempotencyKey = {
   name: IDEMPOTENCY_HEADER,
   in: "header",
   description:
-    "Makes the request safe to retry. The first request with a key adds what it sends; sending the same again returns the same 201, body and `Location`, and sending something different is rejected with 422. Keys do not expire. Use a new UUID for each creation. A key is 1 to 255 printable ASCII characters other than double quotes. Put a key that contains a comma in double quotes, which are not part of the key.",
+    "Makes the request safe to retry. The first request with a key adds what it sends; sending the same again returns the same 201, body and `Location`, and sending something different is rejected with 422. Idempotency-Keys never expire. Use a new UUID for each creation. A key is 1 to 255 printable ASCII characters other than double quotes. Put a key that contains a comma in double quotes, which are not part of the key.",
   schema: jsonSchemas({ IdempotencyKey }, "input")["IdempotencyKey"],
 };
 
@@ -61,10 +63,13 @@ export const body = (name: string, example: unknown) => ({
   "application/json": { schema: { $ref: `#/components/schemas/${name}` }, example },
 });
 
+function errorBody(code: ErrorCode, message: string) {
+  return { code, message, status: STATUS[code] };
+}
+
 /** An error response: `message` is that of its example, and describes it unless there is a `description`. */
 export function error(code: ErrorCode, message: string, headers: Headers = {}, description = message): Responses {
-  const status = STATUS[code];
-  return { [status]: { description, headers, content: body("Error", { code, message, status }) } };
+  return { [STATUS[code]]: { description, headers, content: body("Error", errorBody(code, message)) } };
 }
 
 /** The errors of every operation with a body, apart from a 400. */

@@ -10,6 +10,8 @@ interface Component {
   description?: string;
   /** The description of each property. */
   properties?: Record<string, string>;
+  /** Has every property. */
+  example?: Record<string, unknown>;
 }
 
 /**
@@ -18,10 +20,11 @@ interface Component {
  */
 export function componentSchemas(components: Record<string, Component>): Record<string, JsonSchema> {
   const schemas = jsonSchemas(schemasOf(components), "input");
-  return mapValues(components, ({ description, properties: texts }, name) => {
+  return mapValues(components, ({ description, properties: texts, example }, name) => {
     const properties = mapValues(propertiesOf(schemas[name]), ({ default: _, ...property }, name) => ({
       ...property,
       description: texts?.[name],
+      ...(example && { examples: [example[name]] }),
     }));
     return { ...schemas[name], ...(texts && { properties }), description };
   });

@@ -43,6 +43,8 @@ describe("the description", () => {
       const parts = operation.parameters.map(
         ({ name, description, schema }) => [name, { description, ...schema }] as const,
       );
+      for (const [name, property] of properties)
+        expect(property, name).toMatchObject({ examples: [expect.anything()] });
       for (const [name, part] of [...properties, ...parts]) {
         expect(part, name).toMatchObject({ description: expect.stringMatching(/\w/) });
         if (/^id$|Id$|^after$/.test(name)) expect(part, name).toMatchObject({ type: "integer", format: "int64" });
