@@ -30,6 +30,6 @@ async function prepareLocalService(): Promise<void> {
   cpSync(`${SECRETS}.example`, SECRETS, { force: false });
   await applyLocalMigrations();
   const [key] = (parseEnv(readFileSync(SECRETS, "utf8"))["API_KEY"] ?? "").split(",");
-  print(`The API reference is at /, the service at /v1, and its key is ${key} (.dev.vars).
+  print(`The guide is at /, the API reference at /reference and the service at /v1. Its key is ${key} (.dev.vars).
 To empty the store, stop the service and remove .wrangler/state.`);
 }

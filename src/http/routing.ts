@@ -38,7 +38,7 @@ export function unrouted(routes: RouteEntry[]): (context: Context) => never {
   return ({ method, url }) => {
     const { pathname } = new URL(url);
     const methods = methodsOf(routes.filter(([, pattern]) => pattern.test(pathname)));
-    if (methods.length === 0) throw notFound(`Try ${startingPoints(routes)}, or see the API reference at /.`);
+    if (methods.length === 0) throw notFound(`Try ${startingPoints(routes)}, or see the guide at /.`);
     const allow = allowed(methods);
     throw new ApiError("method_not_allowed", notAllowed(method, allow), { Allow: allow });
   };

@@ -1,6 +1,10 @@
-// Finds the browser for the tests of the API reference.
+// The pages of the site in a real browser, which starts and ends with the test file that imports this.
 
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { type BrowserContextOptions, chromium, type Page, type Response } from "playwright-core";
+import { afterAll, expect } from "vitest";
+import { ORIGIN } from "./service.ts";
 
 const USUAL_PLACES = [
   "/usr/bin/chromium",
@@ -9,9 +13,52 @@ const USUAL_PLACES = [
   "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
   "C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe",
 ];
+const CHOSEN = process.env["CHROMIUM"];
+if (CHOSEN && !existsSync(CHOSEN)) throw new Error(`CHROMIUM is ${CHOSEN}, but this file does not exist`);
+const executablePath = CHOSEN || USUAL_PLACES.find((path) => existsSync(path));
+const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"];
+const args = [...FLAGS, "--host-resolver-rules=MAP store.example localhost"];
+const browser = executablePath ? await chromium.launch({ executablePath, args }) : undefined;
+afterAll(() => browser?.close());
 
-/** Its path, or undefined if it is not found. `chosen` is the variable CHROMIUM: throws if that file does not exist. */
-export function findChromium(chosen: string | undefined): string | undefined {
-  if (chosen && !existsSync(chosen)) throw new Error(`CHROMIUM is ${chosen}, but this file does not exist`);
-  return chosen || USUAL_PLACES.find((path) => existsSync(path));
+/** Why tests are skipped: at the end of their titles. */
+export const SKIPPED = browser ? "" : " (SKIPPED: Chromium was not found; install it, or set CHROMIUM to its path)";
+
+/** The same service at a host that is not local. */
+export const ELSEWHERE = ORIGIN.replace("localhost", "store.example");
+export const VIEWS = [
+  { viewport: { width: 1280, height: 900 }, colorScheme: "light" },
+  { viewport: { width: 390, height: 844 }, colorScheme: "dark" },
+] as const;
+
+/** Opens a page. Also returns what it loads, and its warnings, errors and requests to other origins: now and later. */
+export async function openPage(url: string, options: BrowserContextOptions = {}) {
+  const page = (await browser?.newPage(options)) ?? expect.fail("Chromium was not found.");
+  page.setDefaultTimeout(20_000);
+  const complaints: string[] = [];
+  const responses: Response[] = [];
+  page.on("response", (response) => responses.push(response));
+  page.on("pageerror", ({ message }) => complaints.push(message));
+  page.on("console", (message) => {
+    // Chromium also reports the statuses of requests to the service.
+    const isFromPage = !message.location().url.includes("/v1/");
+    if (isFromPage && ["error", "warning"].includes(message.type())) complaints.push(message.text());
+  });
+  page.on("request", (request) => {
+    if (!request.url().startsWith(`${new URL(url).origin}/`)) complaints.push(request.url());
+  });
+  await page.goto(url);
+  return { page, complaints, responses };
+}
+
+/** Asserts that axe finds nothing wrong with what the selector finds, and that the page is not wider than the window. */
+export async function expectAccessible(page: Page, selector = "html", tags?: string[]): Promise<void> {
+  // While an element fades in, its colors are not final.
+  await page.evaluate("Promise.allSettled(document.getAnimations().map(({ finished }) => finished))");
+  await page.evaluate(readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
+  const violations = await page.evaluate(`axe
+    .run(${JSON.stringify(selector)}, ${JSON.stringify({ runOnly: tags })})
+    .then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ": " + html)))`);
+  expect(violations).toEqual([]);
+  expect(await page.evaluate("document.documentElement.scrollWidth - window.innerWidth")).toBeLessThanOrEqual(0);
 }

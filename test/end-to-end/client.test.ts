@@ -22,17 +22,11 @@ it.skipIf(IS_REMOVED)(`creates, lists and gets an animal${UNTIL_REMOVAL}`, async
   expect(got).toEqual(created);
 });
 
-it("has types for errors", async () => {
-  const { data, error } = await client.GET("/pets", { params: { query: { limit: 101 } } });
-  expect(data).toBeUndefined();
-  const code: components["schemas"]["Error"]["code"] | undefined = error?.code;
-  expect(code).toBe("bad_request");
-});
-
-it("creates an animal without a status", async () => {
-  const pet: NewPet = { name: "Typed", categoryId: 3 };
-  const { data: created } = await client.POST("/pets", { body: pet });
-  expect(created).toEqual({ id: expect.any(Number), ...pet, status: "available" });
+it("has types for an animal without a status, and for errors", async () => {
+  const { data } = await client.POST("/pets", { body: { name: "Typed", categoryId: 3 } });
+  expect(data?.status).toBe("available");
+  const { error } = await client.GET("/pets", { params: { query: { limit: 101 } } });
+  expect(error?.code satisfies components["schemas"]["Error"]["code"] | undefined).toBe("bad_request");
 });
 
 it("keeps int64 exact if it writes and reads JSON as the guide says", async () => {

@@ -7,7 +7,7 @@ import { badRequest, call, createPet, expectError, ORIGIN } from "./service.ts";
 const NOTHING = "There is nothing at this path.";
 const NOT_FOUND = {
   code: "not_found",
-  message: `${NOTHING} Try /v1/pets, or see the API reference at /.`,
+  message: `${NOTHING} Try /v1/pets, or see the guide at /.`,
   status: 404,
 };
 
