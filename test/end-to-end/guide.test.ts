@@ -107,27 +107,25 @@ it("states the same limits as the service", () => {
   expect(guide).toContain(`larger than ${BODY_LIMIT / 1024} KiB`);
 });
 
-describe.concurrent("the examples", () => {
-  for (const [language, { needs, command }] of Object.entries(LANGUAGES)) {
-    const missing = needs.filter((program) => !isInstalled(program));
-    const skipped = missing.length > 0 ? ` (SKIPPED: ${missing.join(", ")} is not installed)` : "";
+for (const [language, { needs, command }] of Object.entries(LANGUAGES)) {
+  const missing = needs.filter((program) => !isInstalled(program));
+  const skipped = missing.length > 0 ? ` (SKIPPED: ${missing.join(", ")} is not installed)` : "";
 
-    describe.skipIf(skipped)(`in ${language}${skipped}`, () => {
-      it.for(withExamples)("%s", async ([title, section], { skip }) => {
-        skip(title === REMOVING && IS_REMOVED, "SKIPPED: getPet is to be removed from the code");
-        const [, , example = expect.fail()] = examplesIn(section).find(([, name]) => name === language) ?? [];
-        const program = example.replace("limit=100", `limit=100&after=${newest}`);
-        const [file = "", ...options] = command;
-        const env = { ANIMAL_STORE: `${networkOrigin}/v1`, API_KEY };
-        const printed = await run(file, [...options, program], folder, env);
-        expect(printed).toMatch(PRINTED[title] ?? expect.fail());
-        const isReceived = (parts: string[]) => received.some((answer) => parts.every((part) => answer.includes(part)));
-        expect(responsesIn(section)).toHaveLength(WITH_RESPONSE.includes(title) ? 1 : 0);
-        expect(responsesIn(section).filter((shown) => !isReceived(shown.split("…")))).toEqual([]);
-        if (title !== RETRYING) return;
-        const id = Number(PRINTED[RETRYING]?.exec(printed)?.[1]);
-        expect([...created.values()]).toContainEqual([id, id, id, id]);
-      });
+  describe.skipIf(skipped)(`the examples in ${language}${skipped}`, { concurrent: true }, () => {
+    it.for(withExamples)("%s", async ([title, section], { skip }) => {
+      skip(title === REMOVING && IS_REMOVED, "SKIPPED: getPet is to be removed from the code");
+      const [, , example = expect.fail()] = examplesIn(section).find(([, name]) => name === language) ?? [];
+      const program = example.replace("limit=100", `limit=100&after=${newest}`);
+      const [file = "", ...options] = command;
+      const env = { ANIMAL_STORE: `${networkOrigin}/v1`, API_KEY };
+      const printed = await run(file, [...options, program], folder, env);
+      expect(printed).toMatch(PRINTED[title] ?? expect.fail());
+      const isReceived = (parts: string[]) => received.some((answer) => parts.every((part) => answer.includes(part)));
+      expect(responsesIn(section)).toHaveLength(WITH_RESPONSE.includes(title) ? 1 : 0);
+      expect(responsesIn(section).filter((shown) => !isReceived(shown.split("…")))).toEqual([]);
+      if (title !== RETRYING) return;
+      const id = Number(PRINTED[RETRYING]?.exec(printed)?.[1]);
+      expect([...created.values()]).toContainEqual([id, id, id, id]);
     });
-  }
-});
+  });
+}
