@@ -1,19 +1,18 @@
 // `npm run bench` measures the cost of a request and the size of the script against their goals; `npm run bench -- size` measures
-// one part. The load test takes minutes, so it only runs by name: `npm run load`.
+// one part.
 
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { run } from "../processes.ts";
-import { load } from "./load.ts";
 import { overhead } from "./overhead.ts";
 
 const MAX_SIZE = 24; // KiB
-const PARTS = new Map(Object.entries({ overhead, size, load }));
+const PARTS = new Map(Object.entries({ overhead, size }));
 
 // Child processes are ended on "exit", which a signal alone does not cause.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => process.exit(1));
 const [, , ...named] = process.argv;
-for (const name of named.length > 0 ? named : ["overhead", "size"]) {
+for (const name of named.length > 0 ? named : PARTS.keys()) {
   const part = PARTS.get(name);
   if (!part) throw new Error(`Unknown part ${name}: use ${[...PARTS.keys()].join(", ")}.`);
   await part();
