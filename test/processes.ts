@@ -30,11 +30,11 @@ export function launch(command: string, args: string[], folder: string, env: Nod
   return child;
 }
 
-/** Ends the command and everything that it started: gently, or at once like a power failure (on Windows always at once). */
-export async function end(child: ChildProcess, signal: "SIGTERM" | "SIGKILL" = "SIGTERM"): Promise<void> {
+/** Ends the command and everything that it started. */
+export async function end(child: ChildProcess): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, "exit");
-  killTree(child, signal);
+  killTree(child, "SIGTERM");
   await ended;
 }
 

@@ -19,8 +19,7 @@ export interface DevServer {
   origin: string;
   /** What it has printed so far. */
   output(): string;
-  /** Ends it: gently, or at once as a power cut would. */
-  stop(signal?: "SIGTERM" | "SIGKILL"): Promise<void>;
+  stop(): Promise<void>;
 }
 
 /** A folder with the files of a fresh clone, uncommitted ones included, and the packages already installed. */
@@ -55,7 +54,7 @@ export async function startDev(folder: string, ...flags: string[]): Promise<DevS
     }
     await new Promise((done) => setTimeout(done, 200));
   }
-  return { folder, origin, output: () => output, stop: (signal) => end(child, signal) };
+  return { folder, origin, output: () => output, stop: () => end(child) };
 }
 
 /** Whether the URL answers. A request that arrives while the runtime restarts may never be answered. */

@@ -3,8 +3,7 @@
 
 import http, { type IncomingMessage } from "node:http";
 import https from "node:https";
-import { type Answer, expectDescribed, nextPage } from "../conformance.ts";
-import { KEY } from "./dev-server.ts";
+import { type Answer, expectDescribed } from "../conformance.ts";
 
 const AGENT = "animal-store-tests"; // Cloudflare may reject requests without one.
 
@@ -52,16 +51,4 @@ function headersOf({ rawHeaders }: IncomingMessage): Headers {
   const headers = new Headers();
   for (let i = 0; i < rawHeaders.length; i += 2) headers.append(String(rawHeaders[i]), String(rawHeaders[i + 1]));
   return headers;
-}
-
-/** The JSON text of every item of a list, over all pages. Integers beyond 2^53 are rounded. */
-export async function listAll(url: string): Promise<string[]> {
-  const items: string[] = [];
-  let next: string | undefined = url;
-  while (next !== undefined) {
-    const page: Answer = await send(next, { headers: KEY });
-    for (const item of JSON.parse(page.text)) items.push(JSON.stringify(item));
-    next = nextPage(page);
-  }
-  return items;
 }
