@@ -1,8 +1,8 @@
 // Every test starts with an empty database, created by the real migrations, on a day before getPet is removed.
 
-import { applyD1Migrations, reset } from "cloudflare:test";
+import { reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { beforeAll, beforeEach, vi } from "vitest";
+import { afterEach, beforeAll, beforeEach, vi } from "vitest";
 import { router } from "../../src/router.ts";
 import { describedOperations } from "../conformance.ts";
 
@@ -20,8 +20,13 @@ beforeAll(() => {
   if (undescribed.length > 0) throw new Error(`src/openapi/ does not describe ${undescribed.join(", ")}.`);
 });
 
+const queries = env.MIGRATIONS.flatMap((migration) => migration.queries);
+
 beforeEach(async () => {
   vi.setSystemTime("2026-11-20");
-  await reset();
-  await applyD1Migrations(env.DB, env.MIGRATIONS);
+  // One round trip, and so several times faster than applyD1Migrations, which also records each migration.
+  await env.DB.batch(queries.map((query) => env.DB.prepare(query)));
 });
+
+// Not before each test: at the start of a file, reset() sometimes leaves what the previous file has stored.
+afterEach(reset);
