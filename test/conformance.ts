@@ -59,11 +59,6 @@ export const describedHeaders = [
   ),
 ];
 
-/** The URL of the next page, from the Link header. */
-export function nextPage({ headers }: { headers: Headers }): string | undefined {
-  return /^<(.+)>; rel="next"$/.exec(headers.get("Link") ?? "")?.[1];
-}
-
 /** The component that a schema refers to. */
 export function componentOf({ $ref = "" }: Schema): Schema {
   const component = published.components.schemas[$ref.replace("#/components/schemas/", "")];

@@ -1,7 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { nextPage } from "../conformance.ts";
-import { type Answer, badRequest, call, expectBody, expectError, insertRow, ORIGIN } from "./service.ts";
+import { type Answer, badRequest, call, expectBody, expectError, insertRow } from "./service.ts";
 
 const LIMIT = "limit must be an integer from 1 to 100";
 const STATUS = "status must be one of available, pending, sold";
@@ -22,9 +21,7 @@ const range = (first: number, last: number) => Array.from({ length: last - first
 
 /** The path of the next page, from the Link header. */
 function nextPath({ headers }: Answer): string | undefined {
-  const url = nextPage({ headers });
-  if (url !== undefined) expect(url).toMatch(/^https:\/\/store\.example\/v1\/pets\?[^<>]*$/);
-  return url?.slice(ORIGIN.length);
+  return /^<https:\/\/store\.example(\/v1\/pets\?.+)>; rel="next"$/.exec(headers.get("Link") ?? "")?.[1];
 }
 
 describe("listPets", () => {
@@ -91,12 +88,10 @@ describe("listPets, pages", () => {
   });
 
   it.each([
-    ["-9223372036854775808", [1, 2, 3]],
     ["-1", [1, 2, 3]],
     ["0", [1, 2, 3]],
     ["2", [3]],
     ["3", []],
-    ["9223372036854775807", []],
   ])("starts after the id %s", async (after, expected) => {
     await insertMany(3);
     expect(ids(await call(`/v1/pets?after=${after}`))).toEqual(expected);
@@ -112,95 +107,64 @@ describe("listPets, pages", () => {
   });
 });
 
-describe("listPets, an invalid query", () => {
+const MANY = Array.from({ length: 7_500 }, (_, index) => `p${index}=1`);
+
+describe("listPets rejects", () => {
+  async function expectRejected(query: string, message: string): Promise<void> {
+    expectError(await call(`/v1/pets?${query}`), badRequest(`${message}.`));
+  }
+
   it.each([
     ["limit=0", LIMIT],
     ["limit=101", LIMIT],
     ["limit=99999999999999999999", LIMIT],
-    ["limit=-1", LIMIT],
-    [`limit=${"9".repeat(1000)}`, LIMIT],
     ["limit=05", LIMIT_FORM],
     ["limit=-0", LIMIT_FORM],
     ["limit=%2B1", LIMIT_FORM],
-    ["limit=+1", LIMIT_FORM],
     ["limit=1.0", LIMIT_FORM],
-    ["limit=1e1", LIMIT_FORM],
-    ["limit=0x10", LIMIT_FORM],
-    ["limit=1_0", LIMIT_FORM],
     ["limit=%D9%A1", LIMIT_FORM],
     ["limit=1%0A", LIMIT_FORM],
     ["limit=", LIMIT_FORM],
-    ["limit", LIMIT_FORM],
-    ["limit=null", LIMIT_FORM],
     ["status=", STATUS],
-    ["status", STATUS],
     ["status=Available", STATUS],
-    ["status=available%20", STATUS],
-    ["status=gone", STATUS],
     ["status=available,sold", STATUS],
-    ["status=constructor", STATUS],
     ["after=", AFTER_FORM],
-    ["after=x", AFTER_FORM],
-    ["after=00", AFTER_FORM],
-    ["after=--1", AFTER_FORM],
     ["after=1.0", AFTER_FORM],
-    ["after=1e1", AFTER_FORM],
-    ["after=+1", AFTER_FORM],
     ["after=01", AFTER_FORM],
     ["after=-0", AFTER_FORM],
     ["after=9223372036854775808", AFTER],
     ["after=-9223372036854775809", AFTER],
-    [`after=${"9".repeat(1000)}`, AFTER],
     ["limit=1&limit=1", "limit must be given only once"],
     ["limit=&limit=1", "limit must be given only once"],
     ["status=sold&status=sold", "status must be given only once"],
     ["after=1&limit=1&after=2", "after must be given only once"],
     ["limit=0&status=x&after=y", `${LIMIT}; ${STATUS}; ${AFTER_FORM}`],
-  ])("%s is 400", async (query, message) => {
-    expectError(await call(`/v1/pets?${query}`), badRequest(`${message}.`));
-  });
+    ["offset=1", unknown("offset")],
+    ["Limit=1", unknown("Limit")],
+    ["=1", unknown('""')],
+    ["?limit=1", unknown("?limit")],
+    ["a+b=1&a%20b=2", unknown("a%20b")],
+    ["__proto__=1", unknown("__proto__")],
+    ["constructor=1&toString=1", unknown("constructor, toString")],
+    ["a%0Ab=1", unknown("a%0Ab")],
+    ["%E2%80%A8=1", unknown("%E2%80%A8")],
+    ["%F0%9F%90%B6=1", unknown("%F0%9F%90%B6")],
+    ["limit=0&a&b&c&d&e", `${LIMIT}; ${unknown("a, b, c, d, e")}`],
+  ])("%s", expectRejected);
 
   it.each([
-    ["offset=1", "offset"],
-    ["Limit=1", "Limit"],
-    ["stauts=sold", "stauts"],
-    ["=1", '""'],
-    ["=", '""'],
-    ["?limit=1", "?limit"],
-    ["a+b=1&a%20b=2", "a%20b"],
-    ["limit%20=1", "limit%20"],
-    ["offset", "offset"],
-    ["&&offset=1", "offset"],
-    ["__proto__=1", "__proto__"],
-    ["constructor=1&toString=1", "constructor, toString"],
-    ["a&a", "a"],
-    ["a%0Ab=1", "a%0Ab"],
-    ["%E2%80%A8=1", "%E2%80%A8"],
-    ["access_token=first-key", "access_token"],
-  ])("an unknown parameter, %s, is 400", async (query, names) => {
-    const { status, text } = await call(`/v1/pets?${query}`);
-    expect(status).toBe(400);
-    expect(JSON.parse(text).message).toContain(` ${names} (`);
-  });
+    ["a limit of 1,000 digits", `limit=${"9".repeat(1000)}`, LIMIT],
+    ["an after of 1,000 digits", `after=${"9".repeat(1000)}`, AFTER],
+    ["7,500 unknown parameters", MANY.join("&"), unknown("p0, p1, p2, p3, p4 and others")],
+    ["an unknown parameter of 10,000 letters", "x".repeat(10_000), unknown(`${"x".repeat(100)}...`)],
+    [
+      "an unknown parameter after 99 known ones",
+      `${"status=sold&".repeat(99)}offset=1`,
+      `status must be given only once; ${unknown("offset")}`,
+    ],
+  ])("%s", (_, query, message) => expectRejected(query, message));
+});
 
-  it.each(["?", "?&", "?&&limit=1&", "?%6Cimit=1"])("%j does not contain an unknown parameter", async (query) => {
-    expectBody(await call(`/v1/pets${query}`), 200, "[]");
-  });
-
-  it.each([
-    ["five", "a&b&c&d&e", "a, b, c, d, e"],
-    ["many", Array.from({ length: 7_500 }, (_, index) => `p${index}=1`).join("&"), "p0, p1, p2, p3, p4 and others"],
-    ["a long one", "x".repeat(10_000), `${"x".repeat(100)}...`],
-  ])(
-    "names the first unknown parameters and the allowed ones, together with other problems: %s",
-    async (_, query, names) => {
-      expectError(await call(`/v1/pets?limit=0&${query}`), badRequest(`${LIMIT}; ${unknown(names)}.`));
-    },
-  );
-
-  it("reads an unknown parameter after many known ones", async () => {
-    const repeated = "status=sold&".repeat(99);
-    const message = `status must be given only once; ${unknown("offset")}`;
-    expectError(await call(`/v1/pets?${repeated}offset=1`), badRequest(`${message}.`));
-  });
+it.each(["?", "?&", "?&&limit=1&", "?%6Cimit=1"])("listPets accepts the query %j", async (query) => {
+  expectBody(await call(`/v1/pets${query}`), 200, "[]");
 });
