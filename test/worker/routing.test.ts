@@ -12,29 +12,16 @@ const NOT_FOUND = {
 };
 
 describe("an unknown path", () => {
-  it.each([
-    "/v1",
-    "/v1/pet",
-    "/v1/Pets",
-    "/V1/pets",
-    "/v1/pets/1/name",
-    "/v1//pets",
-    "/v2/pets",
-    "/v1pets",
-    "/pets",
-    "/docs",
-  ])("%s is 404", async (path) => {
+  it.each(["/v1", "/v1/Pets", "/v1/pets/1/name", "/v1//pets"])("%s is 404", async (path) => {
     expectError(await call(path), NOT_FOUND);
     expectError(await call(path, { method: "POST", body: "{}" }), NOT_FOUND);
   });
 
-  it.each(["/v1/", "/v1/pets/", "/v1/pets/1/", "/v1/nothing/"])("%s is 404, and the slash is named", async (path) => {
-    const message = `${NOTHING} Paths do not end with a slash.`;
-    expectError(await call(path), { ...NOT_FOUND, message });
-    expectError(await call(path, { method: "POST", body: "{}" }), { ...NOT_FOUND, message });
+  it.each(["/v1/", "/v1/pets/", "/v1/nothing/"])("%s is 404, and the slash is named", async (path) => {
+    expectError(await call(path), { ...NOT_FOUND, message: `${NOTHING} Paths do not end with a slash.` });
   });
 
-  it.each(["/pets", "/v1pets", "/V1/pets"])("%s, outside /v1, needs no key", async (path) => {
+  it.each(["/pets", "/v1pets", "/V1/pets"])("%s, outside /v1, is 404 without a key", async (path) => {
     expectError(await call(path, { authorization: null }), NOT_FOUND);
   });
 });

@@ -37,23 +37,16 @@ describe.each(Object.entries(PERFORM))("%s", (_, perform) => {
     expect(starts).toEqual([GIVEN]);
   });
 
-  it.each([
-    "",
-    "x",
-    "first-unconstrained",
-    GIVEN.toUpperCase(),
-    GIVEN.slice(1),
-    `${GIVEN}0`,
-    `${GIVEN}, ${GIVEN}`,
-    GIVEN.replaceAll("-", ""),
-    "x".repeat(10_000),
-  ])("reads from the primary if the format of the bookmark is unknown: %s", async (bookmark) => {
+  it("reads from the primary if the format of the bookmark is unknown", async () => {
     await insertRow("1");
-    const { starts, bindings } = watched();
-    const { status, headers } = await perform({ bindings, headers: { "x-d1-bookmark": bookmark } });
-    expect(status).toBeLessThan(300);
-    expect(starts).toEqual(["first-primary"]);
-    expect(headers.get("x-d1-bookmark")).toMatch(BOOKMARK);
+    const others = ["", "first-unconstrained", GIVEN.toUpperCase(), GIVEN.slice(1), `${GIVEN}, ${GIVEN}`];
+    for (const bookmark of [...others, "x".repeat(10_000)]) {
+      const { starts, bindings } = watched();
+      const { status, headers } = await perform({ bindings, headers: { "x-d1-bookmark": bookmark } });
+      expect(status).toBeLessThan(300);
+      expect(starts).toEqual(["first-primary"]);
+      expect(headers.get("x-d1-bookmark")).toMatch(BOOKMARK);
+    }
   });
 });
 

@@ -40,24 +40,18 @@ describe("listPets", () => {
 
   it.each([
     ["", 21, ALL],
-    ["?limit=1", 2, ALL],
     ["?limit=100", 101, ALL],
     ["?limit=100&after=1500", 101, ALL],
     ["?after=2990", 10, ALL],
-    ["?after=-1", 21, ALL],
     ["?after=3000", 1, ALL],
-    ["?status=available", 21, BY_STATUS],
     ["?status=pending&limit=100&after=1500", 101, BY_STATUS],
     ["?status=sold&limit=100", 2, BY_STATUS],
     ["?status=sold&after=1", 1, BY_STATUS],
   ])("%s is one round trip, reads at most limit + 1 rows, and sorts nothing", async (query, rowsRead, plan) => {
     const { DB, trips } = recorded();
     expect((await call(`/v1/pets${query}`, { bindings: { DB } })).status).toBe(200);
-    expect(trips.length).toBe(1);
-    for (const trip of trips) {
-      expect(trip.meta).toMatchObject({ rows_read: rowsRead, rows_written: 0 });
-      expect(await planOf(trip)).toEqual([plan]);
-    }
+    expect(trips.map(({ meta }) => meta)).toMatchObject([{ rows_read: rowsRead, rows_written: 0 }]);
+    expect(await Promise.all(trips.map(planOf))).toEqual([[plan]]);
   });
 });
 
@@ -81,6 +75,7 @@ it.each(filters)("listPets returns only animals with the given %s, and reads no 
   const { text, headers } = await call(`/v1/pets?limit=1&${filter}`, { bindings: { DB } });
   expect(JSON.parse(text)).toEqual([{ id: 257, ...pet }]);
   expect(headers.get("Link")).toContain(`&${filter}&`);
+  expect(trips.length).toBe(1);
   for (const trip of trips) {
     expect(trip.meta.rows_read).toBeLessThanOrEqual(2);
     expect((await planOf(trip)).join()).toMatch(/^SEARCH pets USING [^,]*$/);
@@ -111,7 +106,8 @@ it("getPet is one round trip that reads 1 row, found or not", async () => {
     { rows_read: 1, rows_written: 0 },
     { rows_read: 1, rows_written: 0 },
   ]);
-  for (const trip of trips) expect(await planOf(trip)).toEqual(["SEARCH pets USING INTEGER PRIMARY KEY (rowid=?)"]);
+  const plan = ["SEARCH pets USING INTEGER PRIMARY KEY (rowid=?)"];
+  expect(await Promise.all(trips.map(planOf))).toEqual([plan, plan]);
 });
 
 it.each(Object.entries(PERFORM))("%s is at most one round trip", async (_, perform) => {
