@@ -17,7 +17,7 @@ try {
 } catch (error) {
   // In `wrangler dev`, esbuild reports an error in the code best, but runs only if this step succeeds.
   if (WRANGLER_COMMAND !== "dev") throw error;
-  console.error("The API reference was not updated:", error);
+  console.error("The site was not updated:", error);
 }
 if (WRANGLER_COMMAND === "dev") await prepareLocalService();
 if (WRANGLER_COMMAND === "deploy") {

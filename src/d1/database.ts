@@ -20,20 +20,25 @@ export function bookmarkOf(session: D1DatabaseSession): Record<string, string> {
   return bookmark ? { [BOOKMARK_HEADER]: bookmark } : {};
 }
 
-/** D1 failed temporarily. A write may have been stored nevertheless. */
-export class TransientFailure extends Error {}
+/** A statement was sent, and D1 failed or its answer is not usable: that is the cause. A write may have been stored nevertheless. */
+export class StatementFailed extends Error {
+  readonly isTransient = isTransient(this.message);
+}
 
-/** The rows that D1 returns, which may lack what the statement selects. Throws TransientFailure, or what D1 threw. */
-export async function runStatement(statement: D1PreparedStatement): Promise<Record<string, unknown>[]> {
+/** What `read` makes of the rows that D1 returns, which may lack what the statement selects. Throws StatementFailed. */
+export async function runStatement<T>(
+  statement: D1PreparedStatement,
+  read: (rows: Record<string, unknown>[]) => T,
+): Promise<T> {
   try {
     const { results } = await statement.all();
     if (!Array.isArray(results)) throw new Error("D1 did not return a list of rows.");
-    return results;
+    return read(results);
   } catch (failure) {
     const message = failure instanceof Error ? failure.message : "";
-    if (isTransient(message)) throw new TransientFailure(message, { cause: failure });
-    if (!/no such (table|column)/.test(message)) throw failure;
-    throw new Error(`${message} (Are the migrations applied? ${MIGRATE})`, { cause: failure });
+    const isMissing = /no such (table|column)/.test(message) && !isTransient(message);
+    const cause = isMissing ? new Error(`${message} (Are the migrations applied? ${MIGRATE})`) : failure;
+    throw new StatementFailed(message, { cause });
   }
 }
 
@@ -92,7 +97,8 @@ export async function retryTransient<T>(trip: () => Promise<T>): Promise<T> {
       return await trip();
     } catch (failure) {
       const isLast = tries === MAX_TRIES || Date.now() - start > NO_RETRY_AFTER;
-      if (isLast || !(failure instanceof TransientFailure) || OVERLOADED.test(failure.message)) throw failure;
+      const isTransient = failure instanceof StatementFailed && failure.isTransient;
+      if (isLast || !isTransient || OVERLOADED.test(failure.message)) throw failure;
       await scheduler.wait(Math.random() * FIRST_WAIT * tries);
     }
   }

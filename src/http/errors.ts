@@ -2,7 +2,7 @@
 // the caller gets a fixed message, and the log gets the cause.
 
 import type * as z from "zod/mini";
-import { TransientFailure } from "../d1/database.ts";
+import { StatementFailed } from "../d1/database.ts";
 import { problemsOf } from "../values/wording.ts";
 import { IDEMPOTENCY_HEADER } from "./idempotency.ts";
 import { logFailure } from "./log.ts";
@@ -24,10 +24,14 @@ export const STATUS = {
 
 export type ErrorCode = keyof typeof STATUS;
 
-export const INTERNAL = "The service failed. Report it to the operator with the cf-ray header.";
+const REPORT = "Report it to the operator with the cf-ray header.";
+export const INTERNAL = `The service failed. ${REPORT}`;
 export const UNAVAILABLE = "The store is temporarily unavailable; try again.";
-/** For a POST without an Idempotency-Key. */
-export const UNAVAILABLE_OR_STORED = `The store is temporarily unavailable, and what you sent may have been added: look for it before you try again. To make retries safe, send an ${IDEMPOTENCY_HEADER} with the first request.`;
+
+// For a POST without an Idempotency-Key whose statement was sent.
+const MAY_BE_STORED = `what you sent may have been added: look for it before you try again. To make retries safe, send an ${IDEMPOTENCY_HEADER} with the first request.`;
+export const INTERNAL_OR_STORED = `The service failed, and ${MAY_BE_STORED} ${REPORT}`;
+export const UNAVAILABLE_OR_STORED = `The store is temporarily unavailable, and ${MAY_BE_STORED}`;
 
 /** A rejected request: the interface's Error body, its status, and the headers that belong to it. */
 export class ApiError extends Error {
@@ -53,14 +57,13 @@ export function validated<Parts extends unknown[]>(...results: Results<Parts>): 
 /** The response to `request` for anything that was thrown. Logs the cause of a 500 or 503. */
 export function renderError(thrown: unknown, request: Request): Response {
   if (thrown instanceof ApiError) return render(thrown);
-  if (thrown instanceof TransientFailure) {
-    logFailure("service_unavailable", thrown.cause, request);
-    const isSafe = request.method !== "POST" || request.headers.has(IDEMPOTENCY_HEADER);
-    const message = isSafe ? UNAVAILABLE : UNAVAILABLE_OR_STORED;
-    return render(new ApiError("service_unavailable", message, { "Retry-After": "1" }));
-  }
-  logFailure("internal_error", thrown, request);
-  return render(new ApiError("internal_error", INTERNAL));
+  const wasSent = thrown instanceof StatementFailed;
+  const mayBeStored = wasSent && request.method === "POST" && !request.headers.has(IDEMPOTENCY_HEADER);
+  const isTransient = wasSent && thrown.isTransient;
+  const code = isTransient ? "service_unavailable" : "internal_error";
+  logFailure(code, wasSent ? thrown.cause : thrown, request);
+  const [safe, uncertain] = isTransient ? [UNAVAILABLE, UNAVAILABLE_OR_STORED] : [INTERNAL, INTERNAL_OR_STORED];
+  return render(new ApiError(code, mayBeStored ? uncertain : safe, isTransient ? { "Retry-After": "1" } : {}));
 }
 
 function render({ code, message, headers }: ApiError): Response {

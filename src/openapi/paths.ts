@@ -2,7 +2,7 @@
 
 import { BOOKMARK_HEADER } from "../d1/database.ts";
 import { CHALLENGE, INVALID_TOKEN, KEY_REQUIRED } from "../http/authentication.ts";
-import { INTERNAL, UNAVAILABLE, UNAVAILABLE_OR_STORED } from "../http/errors.ts";
+import { INTERNAL, INTERNAL_OR_STORED, UNAVAILABLE, UNAVAILABLE_OR_STORED } from "../http/errors.ts";
 import { VERSION_HEADER } from "../http/responses.ts";
 import { allowed, notAllowed } from "../http/routing.ts";
 import { constant, error, type Headers, header, type Responses } from "./responses.ts";
@@ -60,12 +60,15 @@ function commonErrors(method: string, pathMethods: string[], headers: Headers): 
   const wrong = ["PUT", "PATCH", "DELETE", "TRACE"].find((candidate) => !pathMethods.includes(candidate)) ?? "";
   const allow = { Allow: constant("The methods that the path supports (RFC 9110).", methods) };
   const optional = mapValues(headers, (described) => ({ ...described, required: false }));
-  const unavailable = method === "post" ? UNAVAILABLE_OR_STORED : UNAVAILABLE;
+  const isPost = method === "post";
   const retryAfter = header("Seconds to wait before a retry.", { type: "integer", minimum: 1 });
   return {
     ...error("unauthorized", KEY_REQUIRED, { "WWW-Authenticate": challenge }, "The API key is missing or not valid."),
     ...error("method_not_allowed", notAllowed(wrong, methods), allow, "The path does not support this method."),
-    ...error("internal_error", INTERNAL, optional),
-    ...error("service_unavailable", unavailable, { ...headers, "Retry-After": retryAfter }),
+    ...error("internal_error", isPost ? INTERNAL_OR_STORED : INTERNAL, optional),
+    ...error("service_unavailable", isPost ? UNAVAILABLE_OR_STORED : UNAVAILABLE, {
+      ...headers,
+      "Retry-After": retryAfter,
+    }),
   };
 }

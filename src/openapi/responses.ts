@@ -25,7 +25,7 @@ export const errorComponents = {
       message: "Human-readable description, on one line. That of a 400 names every problem.",
       status: "The HTTP status code.",
     },
-    example: errorBody("unauthorized", KEY_REQUIRED),
+    example: { code: "unauthorized", message: KEY_REQUIRED, status: STATUS.unauthorized },
   },
 };
 
@@ -63,13 +63,10 @@ export const body = (name: string, example: unknown) => ({
   "application/json": { schema: { $ref: `#/components/schemas/${name}` }, example },
 });
 
-function errorBody(code: ErrorCode, message: string) {
-  return { code, message, status: STATUS[code] };
-}
-
 /** An error response: `message` is that of its example, and describes it unless there is a `description`. */
 export function error(code: ErrorCode, message: string, headers: Headers = {}, description = message): Responses {
-  return { [STATUS[code]]: { description, headers, content: body("Error", errorBody(code, message)) } };
+  const status = STATUS[code];
+  return { [status]: { description, headers, content: body("Error", { code, message, status }) } };
 }
 
 /** The errors of every operation with a body, apart from a 400. */

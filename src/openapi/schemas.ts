@@ -10,7 +10,6 @@ interface Component {
   description?: string;
   /** The description of each property. */
   properties?: Record<string, string>;
-  /** Has every property. */
   example?: Record<string, unknown>;
 }
 

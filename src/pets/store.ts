@@ -30,18 +30,19 @@ const SELECT_PAGE_BY_STATUS = `
 export async function insertPet(db: D1DatabaseSession, pet: NewPet, idempotencyKey: string | undefined) {
   const { name, categoryId, status } = pet;
   const statement = db.prepare(INSERT).bind(idempotencyKey ?? null, name, String(categoryId), status);
-  const insert = () => runStatement(statement);
-  const [row] = await (idempotencyKey === undefined ? insert() : retryTransient(insert));
-  const { id, matches } = row ?? {};
-  if (typeof id !== "string" || (matches !== 0 && matches !== 1)) {
-    throw new Error("D1 did not return the stored row of an INSERT.");
-  }
-  return { id, json: jsonIn(row), matches: matches === 1 };
+  const insert = () =>
+    runStatement(statement, ([row]) => {
+      const { id, matches } = row ?? {};
+      const isStored = typeof id === "string" && (matches === 0 || matches === 1);
+      if (!isStored) throw new Error("D1 did not return the stored row of an INSERT.");
+      return { id, json: jsonIn(row), matches: matches === 1 };
+    });
+  return idempotencyKey === undefined ? insert() : retryTransient(insert);
 }
 
 export async function selectPet(db: D1DatabaseSession, id: bigint): Promise<string | undefined> {
-  const rows = await runStatement(db.prepare(SELECT).bind(String(id)));
-  return rows.length === 0 ? undefined : jsonIn(rows[0]);
+  const statement = db.prepare(SELECT).bind(String(id));
+  return runStatement(statement, (rows) => (rows.length === 0 ? undefined : jsonIn(rows[0])));
 }
 
 /** The animals of a page, in ascending order of id, and one more if there is a next page. */
@@ -51,5 +52,5 @@ export async function selectPets(db: D1DatabaseSession, { after, limit, status }
     status === undefined
       ? db.prepare(SELECT_PAGE).bind(first, limit)
       : db.prepare(SELECT_PAGE_BY_STATUS).bind(first, limit, status);
-  return (await runStatement(statement)).map(jsonIn);
+  return runStatement(statement, (rows) => rows.map(jsonIn));
 }

@@ -18,7 +18,7 @@ function shared({ operationId, path, responses }: DescribedOperation): Errors {
   return {
     401: () => perform({ authorization: null }),
     405: () => call(`/v1${path}`, { method: wrong }),
-    500: () => perform({ bindings: { API_KEY: "" } }),
+    500: () => perform({ bindings: { DB: failing(env.DB, new Error("D1_ERROR: internal error")) } }),
     503: () => perform({ bindings: { DB: failing(env.DB, new Error("Network connection lost.")) } }),
   };
 }

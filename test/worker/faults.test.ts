@@ -17,11 +17,15 @@ import {
   UNAVAILABLE_OR_STORED,
 } from "./service.ts";
 
-const INTERNAL = {
+const internal = (message: string) => ({
   code: "internal_error",
-  message: "The service failed. Report it to the operator with the cf-ray header.",
+  message: `The service failed${message} Report it to the operator with the cf-ray header.`,
   status: 500,
-};
+});
+const INTERNAL = internal(".");
+const INTERNAL_OR_STORED = internal(
+  ", and what you sent may have been added: look for it before you try again. To make retries safe, send an Idempotency-Key with the first request.",
+);
 
 // The Worker sees cf-ray without the data centre, which callers see at its end (-AMS).
 const RAY = "9e7ef1dc58252cea";
@@ -108,14 +112,6 @@ describe("a transient failure of D1", () => {
     expect(tries).toBe(1);
   });
 
-  it("warns of a create that may have been stored, unless it has a key", async () => {
-    vi.spyOn(scheduler, "wait").mockResolvedValue();
-    const bindings = { DB: failing(env.DB, LOST) };
-    expectError(await createPet(REX, { bindings }), UNAVAILABLE_OR_STORED);
-    expectError(await createPet(REX, { bindings, headers: WITH_KEY }), UNAVAILABLE);
-    expectError(await call("/v1/pets/1", { bindings }), UNAVAILABLE);
-  });
-
   it("is one that D1 threw, whatever a different failure says", async () => {
     const DB = new Proxy(env.DB, {
       get() {
@@ -127,6 +123,25 @@ describe("a transient failure of D1", () => {
   });
 });
 
+describe("a failure of D1 after a create was sent", () => {
+  it.each([
+    ["D1_ERROR: Network connection lost.", UNAVAILABLE, UNAVAILABLE_OR_STORED],
+    ["D1_ERROR: internal error", INTERNAL, INTERNAL_OR_STORED],
+  ])("says that the animal may have been stored, unless it has a key: %s", async (message, safe, uncertain) => {
+    vi.spyOn(scheduler, "wait").mockResolvedValue();
+    const bindings = { DB: failing(env.DB, new Error(message)) };
+    expectError(await createPet(REX, { bindings }), uncertain);
+    expectError(await createPet(REX, { bindings, headers: WITH_KEY }), safe);
+    expectError(await call("/v1/pets/1", { bindings }), safe);
+  });
+
+  it("does not say so if nothing was sent", async () => {
+    for (const bindings of [{ API_KEY: "" }, { DB: undefined }]) {
+      expectError(await createPet(REX, { bindings }), INTERNAL);
+    }
+  });
+});
+
 const thrower = () => {
   throw new Error("thrown on purpose");
 };
@@ -135,8 +150,8 @@ describe("any other failure is a 500 that reveals nothing, and its cause is logg
   it("in every operation", async () => {
     const failure = new Error("D1_ERROR: CHECK constraint failed: pets: SQLITE_CONSTRAINT");
     await performAll(failing(env.DB, failure), (answer) => {
-      expectError(answer, INTERNAL);
-      expect(answer.headers.has("Retry-After")).toBe(false);
+      expect([INTERNAL, INTERNAL_OR_STORED]).toContainEqual(JSON.parse(answer.text));
+      expect([answer.status, answer.headers.has("Retry-After")]).toEqual([500, false]);
       expectLogged("internal_error", String(failure.stack));
     });
   });
@@ -166,8 +181,8 @@ describe("any other failure is a 500 that reveals nothing, and its cause is logg
 
   it("before the migrations, with the command that applies them", async () => {
     await reset();
-    await performAll(env.DB, (answer) => {
-      expectError(answer, INTERNAL);
+    await performAll(env.DB, ({ status }) => {
+      expect(status).toBe(500);
       expectLogged("internal_error", "no such table");
       expectLogged("internal_error", "npx wrangler d1 migrations apply DB --env <environment> --remote");
     });
@@ -182,8 +197,8 @@ describe("a result of D1 without what the statement selects is 500", () => {
   it.each([{ results: {} }, { results: [null] }, { results: [{ json: 5 }] }, { results: [{ json: "garbage" }] }])(
     "in every operation: %j",
     async ({ results }) => {
-      await performAll(answering(results), (answer) => {
-        expectError(answer, INTERNAL);
+      await performAll(answering(results), ({ status }) => {
+        expect(status).toBe(500);
         expectLogged("internal_error", "Error: D1 ");
       });
     },
@@ -197,7 +212,7 @@ describe("a result of D1 without what the statement selects is 500", () => {
     { results: [{ json, id: "1" }] },
     { results: [{ id: "1", matches: 1 }] },
   ])("in createPet: %j", async ({ results }) => {
-    expectError(await createPet(REX, { bindings: { DB: answering(results) } }), INTERNAL);
+    expectError(await createPet(REX, { bindings: { DB: answering(results) } }), INTERNAL_OR_STORED);
   });
 
   it("in listPets, if the link to the next page needs an id that is missing", async () => {
