@@ -29,6 +29,8 @@ export function parseBase(source: string, text: string): string {
   throw new Error(`${source} must be an https URL that ends in /v1, or an http URL of localhost.`);
 }
 
+const UNKNOWN_KEY = "The service does not have this key.";
+
 /** Throws an Error that names the request that failed. */
 export async function smoke(target: Target, key: string, limits: Limits): Promise<void> {
   const call = (path: string, request: RequestInit = {}, type = "application/json", presented = key) =>
@@ -74,8 +76,8 @@ function expect(reply: Reply, status: number, text: string, headers: Record<stri
   const hasFields = fields.every(([name, value]) => reply.headers.get(name) === value);
   if (reply.status === status && reply.text.startsWith(text) && hasFields) return;
   const expected = [`${status} ${text}`, ...fields.map((field) => field.join(": "))].join(" with ");
-  const problem = reply.status === 401 && status !== 401 ? " The service does not have this key." : "";
-  throw new Error(`${reply.request}: expected ${expected}, got ${reply.status}: ${reply.excerpt}${problem}`);
+  const problem = reply.status === 401 && status !== 401 ? UNKNOWN_KEY : "";
+  throw new Error(`${reply.request}: expected ${expected}, got ${reply.status}: ${reply.excerpt} ${problem}`.trim());
 }
 
 if (import.meta.main) {
@@ -85,8 +87,12 @@ if (import.meta.main) {
     key: parseKey(API_KEY),
   }));
   const test = () => smoke({ base }, key, { until: Date.now() + 30_000, interval: INTERVAL });
-  // A new secret takes some seconds to be known everywhere.
-  const again = () => setTimeout(10_000).then(test);
+  const again = async (failure: Error) => {
+    // A new secret takes some seconds to be known everywhere.
+    if (!failure.message.includes(UNKNOWN_KEY)) throw failure;
+    await setTimeout(10_000);
+    await test();
+  };
   await test()
     .catch(again)
     .catch(({ message }: Error) => exit(`The smoke test failed: ${message}`, 1));

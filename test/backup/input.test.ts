@@ -119,15 +119,8 @@ describe("the commands", () => {
     expect(parse("staging", "f")).toEqual(["staging", "f", false]);
     expect(parse("staging", "f", "--replace")).toEqual(["staging", "f", true]);
     const message = "Name one environment (local, staging, production) and one file.";
-    for (const wrong of [
-      [],
-      ["local"],
-      ["local", ""],
-      ["local", "f", "--more"],
-      ["prod", "f"],
-      ["local", "--replace"],
-    ]) {
-      expect(() => parse(...wrong)).toThrow(message);
+    for (const wrong of ["", "local", "local f --more", "prod f", "local --replace"]) {
+      expect(() => parse(...wrong.split(" "))).toThrow(message);
     }
     expect(() => parseArguments(["local", "f", "--replace"], known, "")).toThrow(message);
   });

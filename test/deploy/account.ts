@@ -24,7 +24,7 @@ export async function startAccount() {
     const [, wanted = ""] =
       /^animal-store-staging="(.+)"$/.exec(String(headers["cloudflare-workers-version-overrides"])) ?? [];
     const [first = ""] = account.traffic?.split("@") ?? [];
-    const version = account.overrides && account.traffic?.includes(wanted) ? wanted || first : first;
+    const version = account.traffic?.includes(wanted) ? wanted || first : first;
     const request = `${method} ${url.replace(/^\/v1/, "")}`;
     account.onMoment(request);
     const [status, body, others] = account.onRequest(version, request) ?? answerOf(request, headers, account.key);
@@ -39,8 +39,6 @@ export async function startAccount() {
     key: "key",
     /** Whether the version `current` is what `wrangler secret put` uploads if there is no Worker. */
     isDraft: false,
-    /** Whether the version override header is honored. */
-    overrides: true,
     /** The Wrangler commands that were run. */
     commands: [] as string[],
     /** Called before each command and each request. What it throws, the command throws. */

@@ -25,10 +25,9 @@ beforeEach(async () => {
 afterEach(() => account[Symbol.asyncDispose]());
 
 /** Deploys to staging. Returns the message of the failure, if any. */
-async function deploy({ API_KEY = "key", patience = 0 } = {}): Promise<string> {
+async function deploy(API_KEY = "key"): Promise<string> {
   const task = readTask(["staging"], { API_KEY, SMOKE_URL: account.base, GITHUB_OUTPUT });
-  const pace = { interval: 1, patience };
-  return runDeployment(task, interruption.signal, account.run, pace).then(
+  return runDeployment(task, interruption.signal, account.run, { interval: 1, patience: 0 }).then(
     () => "",
     ({ message }: Error) => message,
   );
@@ -69,13 +68,10 @@ it("tests the new version at 0%, and then gives it all traffic", async () => {
 
 it("says how to create a Worker that does not exist, and changes nothing", async () => {
   account.traffic = undefined;
-  expect(await deploy()).toMatch(
-    /^The Worker animal-store-staging does not exist in this account \(npx wrangler whoami\)\./,
-  );
-  expect(await deploy()).toContain(`
+  expect(await deploy()).toContain(`("Set up an environment" in docs/OPERATIONS.md):
 npx wrangler d1 create animal-store-staging --location=… --update-config=false
 npx wrangler secret put API_KEY --env staging`);
-  expect(new Set(account.commands)).toEqual(new Set(["deployments status"]));
+  expect(account.commands).toEqual(["deployments status"]);
 });
 
 it("says how to create a database that does not exist, and uploads nothing", async () => {
@@ -99,7 +95,7 @@ Give all of it to one of them, and deploy again: npx wrangler versions deploy <v
 
 it("removes a version that was left at 0%, even if it does not succeed", async () => {
   account.traffic = "current@100% left@0%";
-  expect(await deploy({ API_KEY: "wrong" })).toContain("The service does not have this key.");
+  expect(await deploy("wrong")).toContain("The service does not have this key.");
   expect(account.traffic).toBe("current@100%");
   account.traffic = "current@100% left@0%";
   expect(await deploy()).toBe("");
@@ -125,43 +121,15 @@ describe("whatever ends it before the last step, the current version is left alo
 
   it.each([
     [
-      "the wrong key",
-      () => {},
-      /^GET \/pets\?limit=1: expected 200 \[, got 401: .* The service does not have this key\.\n/,
+      [500, "!"],
+      '/pets: expected 401 {"code":"unauthorized" with WWW-Authenticate: Bearer realm="animal-store", got 500',
     ],
-    [
-      "a broken version",
-      () => {
-        account.onRequest = (version, request) =>
-          version === "new" && request === "GET /pets?limit=1" ? [500, "!"] : undefined;
-      },
-      /^GET \/pets\?limit=1: expected 200 \[, got 500: !\n/,
-    ],
-    [
-      "a version that does not answer",
-      () => {
-        account.onRequest = (version) =>
-          version === "new" ? [500, "error code: 1101", { "Worker-Version": "" }] : undefined;
-      },
-      /\/pets answers 500 as version none instead of version new\. error code: 1101\n/,
-    ],
-    [
-      "the address of a different environment",
-      () => {
-        account.onRequest = () => [401, "", { "Worker-Version": "theirs" }];
-      },
-      /\/pets answers 401 as version theirs instead of version new\./,
-    ],
-    [
-      "an override that is ignored",
-      () => {
-        account.overrides = false;
-      },
-      /\/pets answers 401 as version current instead of version new\. .* The version override was ignored\.\n/,
-    ],
-  ])("%s", async (what, prepare, message) => {
-    prepare();
-    expect(await deploy({ API_KEY: what === "the wrong key" ? "wrong" : "key" })).toMatch(message);
+    [[500, "error code: 1101", ""], "/pets answers 500 as version none instead of version new. error code: 1101\n"],
+    [[401, "", "theirs"], "/pets answers 401 as version theirs instead of version new."],
+    [[401, "", "current"], "as version current instead of version new.  The version override was ignored.\n"],
+  ] as const)("a version or an address that answers %j", async ([status, body, version = "new"], message) => {
+    account.onRequest = (asked) => (asked === "new" ? [status, body, { "Worker-Version": version }] : undefined);
+    expect(await deploy()).toContain(message);
     expect(changes()).toEqual([TEST, LEAVE_ALONE]);
   });
 
@@ -195,22 +163,18 @@ describe("whatever ends it before the last step, the current version is left alo
 });
 
 it.each([
-  ["before", "does not take effect", "onMoment"],
-  ["after", "takes effect", "onDone"],
-] as const)(
-  "changes the traffic again if the answer to a change is lost, whether it takes effect or not: lost %s it %s",
-  async (_, _effect, hook) => {
-    const failed = new Set<string>();
-    account[hook] = (command) => {
-      if (!command.startsWith("versions deploy") || failed.has(command)) return;
-      failed.add(command);
-      throw new WranglerFailed("versions deploy", "502 Bad Gateway");
-    };
-    expect(await deploy()).toBe("");
-    expect([...failed]).toEqual([TEST, PROMOTE]);
-    expect(changes()).toEqual(hook === "onMoment" ? [TEST, TEST, PROMOTE, PROMOTE] : [TEST, PROMOTE]);
-  },
-);
+  ["fails", "onMoment", [TEST, TEST, PROMOTE, PROMOTE]],
+  ["takes effect, but the answer is lost", "onDone", [TEST, PROMOTE]],
+] as const)("changes the traffic as often as needed if each first change %s", async (_, hook, expected) => {
+  const failed = new Set<string>();
+  account[hook] = (command) => {
+    if (!command.startsWith("versions deploy") || failed.has(command)) return;
+    failed.add(command);
+    throw new WranglerFailed("versions deploy", "502 Bad Gateway");
+  };
+  expect(await deploy()).toBe("");
+  expect(changes()).toEqual(expected);
+});
 
 // The last one is how an operator ends a deployment by hand.
 it.each(["theirs@100%", "current@100% theirs@0%", "current@100%"])(
@@ -255,14 +219,6 @@ ${GO_BACK}`);
     account.isDraft = true;
     expect((await deploy()).split("\n").at(-1)).toBe(`Version new gets all traffic at ${account.base}`);
   });
-
-  it("has time", async () => {
-    let requests = 0;
-    account.onRequest = () => (account.traffic === "new@100%" && ++requests < 3 ? [503, "busy"] : undefined);
-    expect(await deploy({ patience: 10_000 })).toBe("");
-    // Several in a row, because each connection may reach a different machine.
-    expect(requests).toBe(7);
-  });
 });
 
 describe("the command line", () => {
@@ -302,24 +258,15 @@ describe("the command line", () => {
 
 it.each([
   ["  https://a.x.workers.dev\n  api.example.com (custom domain)\n", "https://a.x.workers.dev/v1"],
-  ["  api.example.com (custom domain)\n", "https://api.example.com/v1"],
   ["  api.example.com (custom domain - zone name: example.com)\n", "https://api.example.com/v1"],
 ])("reads the address that Wrangler prints: %j", (targets, base) => {
   expect(baseIn(`Deployed animal-store-staging triggers (0.06 sec)\n${targets}`)).toBe(base);
-});
-
-it("needs the base URL if Wrangler prints no address", () => {
-  expect(() => baseIn("  example.com/*\n")).toThrow(
-    "Wrangler did not print an address: set SMOKE_URL to the base URL.",
-  );
+  expect(() => baseIn("  example.com/*\n")).toThrow("set SMOKE_URL to the base URL.");
 });
 
 it.each([
   ["\u001b[31mIt broke.\u001b[0m\n", "It broke.\nwrangler d1 list failed."],
-  [
-    "More than one account available",
-    "Set CLOUDFLARE_ACCOUNT_ID to the id of one of your accounts: npx wrangler whoami",
-  ],
+  ["More than one account available", "Set CLOUDFLARE_ACCOUNT_ID to the id of one of your accounts: "],
   ["set a CLOUDFLARE_API_TOKEN environment variable … --temporary", "Run npx wrangler login, or set"],
 ])("a failure of Wrangler has a remedy: %j", (output, message) => {
   expect(new WranglerFailed("d1 list", output).message).toContain(message);
