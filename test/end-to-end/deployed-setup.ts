@@ -9,7 +9,7 @@ import { readEnvironment } from "../../scripts/environment.ts";
 
 export default async function setup(project: TestProject): Promise<void> {
   const service = await findService(process.env).catch(({ message }: Error) => exit(message, 1));
-  console.log(`These tests leave some 200 animals, and are meant for staging: ${service.origin}`);
+  console.log(`These tests leave some 500 animals, and are meant for staging: ${service.origin}`);
   project.provide("service", service);
 }
 
