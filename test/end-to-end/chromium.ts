@@ -25,7 +25,7 @@ afterAll(() => browser?.close());
 export const SKIPPED = browser ? "" : " (SKIPPED: Chromium was not found; install it, or set CHROMIUM to its path)";
 
 /** The same service at a host that is not local. */
-export const ELSEWHERE = ORIGIN.replace("localhost", "store.example");
+export const ELSEWHERE = ORIGIN.replace(/localhost|127\.0\.0\.1/, "store.example");
 export const VIEWS = [
   { viewport: { width: 1280, height: 900 }, colorScheme: "light" },
   { viewport: { width: 390, height: 844 }, colorScheme: "dark" },

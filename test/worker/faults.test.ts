@@ -90,10 +90,8 @@ describe("a transient failure of D1", () => {
     "D1_ERROR: Replica disconnected from primary.",
     "D1_ERROR: internal error; reference = 0s8a7d6f",
     "D1_ERROR: Currently processing a long-running export.",
-    "D1_ERROR: Currently processing a long-running import.",
     "Connection closed: this Durable Object instance is no longer active",
     'D1_ERROR: {"D1_RESET_DO":true}',
-    "D1_ERROR: Failed to parse body as JSON, got: <!DOCTYPE html>\n<html><title>Temporarily unavailable</title></html>",
     'D1_ERROR: Failed to parse body as JSON, got: {"error":"no such table: SQLITE_ERROR"}',
     "D1_ERROR: database is locked",
     "D1_ERROR: SQLITE_BUSY",
@@ -113,12 +111,10 @@ describe("a transient failure of D1", () => {
   });
 
   it("is one that D1 threw, whatever a different failure says", async () => {
-    const DB = new Proxy(env.DB, {
-      get() {
-        throw LOST;
-      },
+    vi.spyOn(crypto.subtle, "timingSafeEqual").mockImplementation(() => {
+      throw LOST;
     });
-    expectError(await call("/v1/pets", { headers, bindings: { DB } }), INTERNAL);
+    expectError(await call("/v1/pets", { headers }), INTERNAL);
     expectLogged("internal_error", String(LOST.stack));
   });
 });
@@ -142,10 +138,6 @@ describe("a failure of D1 after a create was sent", () => {
   });
 });
 
-const thrower = () => {
-  throw new Error("thrown on purpose");
-};
-
 describe("any other failure is a 500 that reveals nothing, and its cause is logged", () => {
   it("in every operation", async () => {
     const failure = new Error("D1_ERROR: CHECK constraint failed: pets: SQLITE_CONSTRAINT");
@@ -158,10 +150,7 @@ describe("any other failure is a 500 that reveals nothing, and its cause is logg
 
   it.each([
     new Error("D1_ERROR: Your account has exceeded D1's maximum daily row write limit."),
-    new Error('D1_ERROR: near "reset": syntax error at offset 7: SQLITE_ERROR'),
     new Error("D1_ERROR: no such table: timeout: SQLITE_ERROR"),
-    new Error("D1_ERROR: internal error"),
-    "a string: network connection lost",
     { message: "network connection lost" },
     undefined,
     Symbol("thrown"),
@@ -170,12 +159,9 @@ describe("any other failure is a 500 that reveals nothing, and its cause is logg
     expectLogged("internal_error", String(failure));
   });
 
-  it.each([
-    ["without a prototype", Object.create(null)],
-    ["whose toString throws", { toString: thrower }],
-    ["whose stack throws", Object.defineProperty(new Error(), "stack", { get: thrower })],
-  ])("such as a thrown value %s", async (_, failure) => {
-    expectError(await call("/v1/pets", { headers, bindings: { DB: failing(env.DB, failure) } }), INTERNAL);
+  it("such as a value that cannot be printed", async () => {
+    const DB = failing(env.DB, Object.create(null));
+    expectError(await call("/v1/pets", { headers, bindings: { DB } }), INTERNAL);
     expectLogged("internal_error", "a value that cannot be printed");
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { type Answer, call, createPet, expectBody, expectError, insertRow } from "./service.ts";
+import { type Answer, call, expectBody, expectError, insertRow } from "./service.ts";
 
 const NOT_FOUND = { code: "not_found", message: "No animal has this id.", status: 404 };
 const GONE = {
@@ -16,56 +16,28 @@ function expectDeprecated({ headers }: Answer): void {
 }
 
 describe("getPet", () => {
-  it("returns the animal, marked as deprecated", async () => {
-    await createPet({ name: "Rex", categoryId: 7, status: "sold" });
-    const answer = await call("/v1/pets/1");
-    expectBody(answer, 200, '{"id":1,"name":"Rex","categoryId":7,"status":"sold"}');
-    expectDeprecated(answer);
-  });
-
   it.each([
     ["9223372036854775807", "9223372036854775807"],
     ["-9223372036854775808", "-9223372036854775808"],
-    ["9007199254740993", "9007199254740993"],
-    ["0", "0"],
+    ["0?limit=x", "0"],
     ["%31%32", "12"], // RFC 3986, section 6.2.2.2
-  ])("finds the animal with the id in %s, exactly", async (petId, id) => {
+  ])("finds the animal with the id in %s, marked as deprecated", async (petId, id) => {
     await insertRow(id, { categoryId: id });
     const pet = `{"id":${id},"name":"Rex","categoryId":${id},"status":"available"}`;
-    expectBody(await call(`/v1/pets/${petId}`), 200, pet);
-  });
-
-  it.each([
-    "2",
-    "9223372036854775808",
-    "9".repeat(50),
-    "01",
-    "+1",
-    "1.0",
-    "1%20",
-    "1%00",
-    "%",
-    "%FF",
-    "%2F",
-    "1'",
-    "null",
-  ])("%s is 404, marked as deprecated", async (petId) => {
-    await insertRow("1");
     const answer = await call(`/v1/pets/${petId}`);
-    expectError(answer, NOT_FOUND);
+    expectBody(answer, 200, pet);
     expectDeprecated(answer);
   });
 
-  it("distinguishes neighbors beyond 2^53", async () => {
-    await insertRow("9007199254740993");
-    expectError(await call("/v1/pets/9007199254740992"), NOT_FOUND);
-    expectError(await call("/v1/pets/9007199254740994"), NOT_FOUND);
-  });
-
-  it("ignores the query", async () => {
-    await insertRow("1");
-    expect((await call("/v1/pets/1?limit=x&limit=y")).status).toBe(200);
-  });
+  it.each(["9007199254740992", "9223372036854775808", "9".repeat(50), "01", "1.0", "1%00", "%FF", "null"])(
+    "%s is 404, marked as deprecated",
+    async (petId) => {
+      for (const id of ["1", "9007199254740993"]) await insertRow(id);
+      const answer = await call(`/v1/pets/${petId}`);
+      expectError(answer, NOT_FOUND);
+      expectDeprecated(answer);
+    },
+  );
 });
 
 describe("getPet, on its last day", () => {

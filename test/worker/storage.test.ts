@@ -40,13 +40,10 @@ describe("listPets", () => {
 
   it.each([
     ["", 21, ALL],
-    ["?limit=100", 101, ALL],
     ["?limit=100&after=1500", 101, ALL],
     ["?after=2990", 10, ALL],
-    ["?after=3000", 1, ALL],
     ["?status=pending&limit=100&after=1500", 101, BY_STATUS],
     ["?status=sold&limit=100", 2, BY_STATUS],
-    ["?status=sold&after=1", 1, BY_STATUS],
   ])("%s is one round trip, reads at most limit + 1 rows, and sorts nothing", async (query, rowsRead, plan) => {
     const { DB, trips } = recorded();
     expect((await call(`/v1/pets${query}`, { bindings: { DB } })).status).toBe(200);
@@ -117,11 +114,14 @@ it.each(Object.entries(PERFORM))("%s is at most one round trip", async (_, perfo
   expect(trips.length).toBeLessThanOrEqual(1);
 });
 
-it.each(["/v1/pets?limit=0", "/v1/pets/x", "/v1/nothing"])("%s is rejected without a round trip", async (path) => {
-  const { DB, trips } = recorded();
-  await call(path, { bindings: { DB } });
-  expect(trips).toEqual([]);
-});
+it.each(["/v1/pets?limit=0", "/v1/pets/x", "/v1/nothing"])(
+  "%s is rejected without a round trip, and so without a bookmark",
+  async (path) => {
+    const { DB, trips } = recorded();
+    expect((await call(path, { bindings: { DB } })).headers.has("x-d1-bookmark")).toBe(false);
+    expect(trips).toEqual([]);
+  },
+);
 
 it.each(describedOperations)("$operationId does not change or remove other rows", async (operation) => {
   await env.DB.prepare(FILL).run();
