@@ -76,7 +76,11 @@ export async function* readLines({ query }: Connection): AsyncGenerator<Line, un
   while (last && after < BigInt(last)) {
     const range = `id BETWEEN ${after + 1n} AND ${last} ORDER BY pets.id LIMIT ${rows}`;
     const select = `SELECT ${ROW_JSON} AS text FROM pets WHERE ${range}`;
-    const [page] = await query(`SELECT coalesce(group_concat(text, char(10)), '') FROM (${select})`).catch(asTooLarge);
+    const ofPage = `SELECT coalesce(group_concat(text, char(10)), '') FROM (${select})`;
+    const [page] = await query(ofPage).catch((failure: Error) => {
+      if (!failure.message.includes("too big")) throw failure;
+      return [];
+    });
     if (page === "") return;
     if (page !== undefined) {
       const lines = page.split("\n").map(storedLine);
@@ -92,10 +96,4 @@ export async function* readLines({ query }: Connection): AsyncGenerator<Line, un
       );
     }
   }
-}
-
-/** No page if SQLite exceeds its limit. Otherwise throws the failure. */
-function asTooLarge(failure: Error): string[] {
-  if (failure.message.includes("too big")) return [];
-  throw failure;
 }

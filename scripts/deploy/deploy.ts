@@ -33,7 +33,7 @@ export function readTask([name = "", ...flags]: string[], env: NodeJS.Dict<strin
 
 /**
  * Throws with a message for the operator unless the new version serves. If `signal` is aborted, stops at the next safe moment.
- * `pace`: the milliseconds between two requests, and until a test gives up.
+ * `pace`: as for poll(), for requests and for changes of the traffic.
  */
 export async function deploy(
   { environment: { name, worker, database }, key, base: given, githubOutput }: Task,
@@ -41,7 +41,7 @@ export async function deploy(
   run: Run = (...args) => wrangler([...args, "--env", name]),
   pace = { interval: INTERVAL, patience: PATIENCE },
 ): Promise<void> {
-  const limits = () => ({ until: Date.now() + pace.patience, interval: pace.interval, signal });
+  const limits = { ...pace, signal };
   const begin = (step: string) => {
     signal.throwIfAborted();
     console.log(`\n== ${name}: ${step}\n`);
@@ -80,7 +80,7 @@ Give all of it to one of them, and deploy again: npx wrangler versions deploy <v
   try {
     begin("Smoke test of the new version, which does not serve callers yet");
     await changeTraffic(run, [before], testing, pace.interval, signal);
-    await smoke({ base, version, override: worker }, key, limits());
+    await smoke({ base, version, override: worker }, key, limits);
     begin("All traffic to the new version");
     await changeTraffic(run, [testing], promoted, pace.interval, signal);
   } catch (failure) {
@@ -96,7 +96,7 @@ not passed the test. To change the keys, run this command, and deploy again:
 npx wrangler versions secret put API_KEY --env ${name}${remedy}`);
   }
 
-  await waitUntilReady({ base, version }, limits()).catch(async ({ message }: Error) => {
+  await waitUntilReady({ base, version }, limits).catch(async ({ message }: Error) => {
     const now = await insist(() => readTraffic(run), pace.interval).catch(({ message }: Error) => message);
     if (now !== promoted) throw new Error(`${message}\nThe traffic has changed since, or cannot be read: ${now}`);
     const isFirst = await isDraft(run, alone).catch(() => false);

@@ -10,8 +10,8 @@ import { VERSION_HEADER } from "../../src/http/responses.ts";
  */
 export type Target = { base: string; version?: string; override?: string };
 
-/** When to give up, on the clock of Date.now(), and the milliseconds between two requests. An aborted `signal` ends all waiting. */
-export type Limits = { until: number; interval: number; signal?: AbortSignal };
+/** The milliseconds between two requests, and until each one is given up. An aborted `signal` ends all waiting. */
+export type Limits = { interval: number; patience: number; signal?: AbortSignal };
 
 export type Reply = Awaited<ReturnType<typeof send>>;
 
@@ -25,7 +25,8 @@ const REJECTED = '\nCloudflare may have rejected the request: see "Domain and ra
  * not in time.
  */
 export async function poll(target: Target, path: string, request: RequestInit, limits: Limits, times = 1) {
-  const { until, interval, signal } = limits;
+  const { interval, patience, signal } = limits;
+  const until = Date.now() + patience;
   for (let inARow = 0; ; await wait(interval)) {
     try {
       const reply = await send(target, path, request, signal);
@@ -54,10 +55,9 @@ async function send({ base, version, override }: Target, path: string, request: 
   const excerpt = text.replaceAll(key, "<key>").replaceAll(/\s+/g, " ").slice(0, 300);
   const { status } = response;
   const [by] = /^[\w-]{1,36}$/.exec(response.headers.get(VERSION_HEADER) ?? "") ?? [];
-  if (version ? by !== version : !by && status === 403) {
-    const expected = version ? `version ${version}` : "this service";
-    const hint = by && override ? " The version override was ignored." : !by && status === 403 ? REJECTED : "";
-    throw new Error(`${url} answers ${status} as version ${by ?? "none"} instead of ${expected}. ${excerpt}${hint}`);
+  if (version && by !== version) {
+    const hint = by && override ? " The version override was ignored." : status === 403 ? REJECTED : "";
+    throw new Error(`${url} answers ${status} as version ${by ?? "none"} instead of ${version}. ${excerpt}${hint}`);
   }
   if (status === 503) throw new Error(`${url} answers 503: ${excerpt}`);
   const sent = `${request.method ?? "GET"} ${path.slice(0, 100)}`;

@@ -23,19 +23,14 @@ let overrides: (string | undefined)[] = [];
 const server = createServer(({ method, url, headers }, response) => {
   requests.push(`${method} ${url?.replace("/v1", "")}`);
   overrides.push(headers["cloudflare-workers-version-overrides"]?.toString());
-  const {
-    status,
-    version,
-    body,
-    headers: others,
-  } = (answers.length > 1 ? answers.shift() : answers[0]) ?? { status: 500 };
+  const answer = (answers.length > 1 ? answers.shift() : answers[0]) ?? { status: 500 };
   const challenge = headers.authorization ? INVALID_TOKEN : CHALLENGE;
-  response.writeHead(status, {
+  response.writeHead(answer.status, {
     "WWW-Authenticate": challenge,
-    ...(version && { "Worker-Version": version }),
-    ...others,
+    ...(answer.version && { "Worker-Version": answer.version }),
+    ...answer.headers,
   });
-  response.end(body ?? `{"authorization": "${headers.authorization}"}`);
+  response.end(answer.body ?? `{"authorization": "${headers.authorization}"}`);
 });
 await once(server.listen(0, "127.0.0.1"), "listening");
 const address = server.address();
@@ -50,8 +45,8 @@ beforeEach(() => {
   vi.spyOn(console, "log").mockReturnValue();
 });
 
-const forever = { until: Number.POSITIVE_INFINITY, interval: 1 };
-const now = { until: 0, interval: 1 };
+const forever = { interval: 1, patience: Number.POSITIVE_INFINITY };
+const now = { interval: 1, patience: 0 };
 const unauthorized = { status: 401, body: '{"code":"unauthorized"}' };
 const ready = { ...unauthorized, version: "new" };
 const old = { ...unauthorized, version: "old" };
@@ -86,7 +81,7 @@ it("trusts nothing that answers: not its size, not its redirects", async () => {
   answers = [{ status: 302, headers: { Location: `${base}/elsewhere` } }];
   expect((await poll({ base }, "", {}, now)).status).toBe(302);
   answers = [{ status: 403, body: "error code: 1010" }];
-  await expect(poll({ base }, "", {}, now)).rejects.toThrow(
+  await expect(poll({ base, version: "new" }, "", {}, now)).rejects.toThrow(
     'error code: 1010\nCloudflare may have rejected the request: see "Domain and rate limits" in docs/OPERATIONS.md.',
   );
 });

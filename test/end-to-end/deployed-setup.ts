@@ -22,7 +22,7 @@ export async function findService({ SMOKE_URL = "", API_KEY }: NodeJS.Dict<strin
       `${base} is production, and these tests leave animals behind. Set SMOKE_URL to staging's base URL.`,
     );
   }
-  const limits = { until: Date.now() + 15_000, interval: INTERVAL };
+  const limits = { interval: INTERVAL, patience: 15_000 };
   await smoke({ base }, key, limits);
   return { origin: base.replace(/\/v1$/, ""), key, isDeployed: true };
 }
