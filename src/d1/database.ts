@@ -25,11 +25,10 @@ export class StatementFailed extends Error {
   readonly isTransient = isTransient(this.message);
 }
 
+type Row = Record<string, unknown>;
+
 /** What `read` makes of the rows that D1 returns, which may lack what the statement selects. Throws StatementFailed. */
-export async function runStatement<T>(
-  statement: D1PreparedStatement,
-  read: (rows: Record<string, unknown>[]) => T,
-): Promise<T> {
+export async function runStatement<T>(statement: D1PreparedStatement, read: (rows: Row[]) => T): Promise<T> {
   try {
     const { results } = await statement.all();
     if (!Array.isArray(results)) throw new Error("D1 did not return a list of rows.");
@@ -45,7 +44,7 @@ export async function runStatement<T>(
 const MIGRATE = "npx wrangler d1 migrations apply DB --env <environment> --remote";
 
 /** The JSON that a statement selects as `json`. Throws if D1 returned a row without it. */
-export function jsonIn(row: Record<string, unknown> | undefined): string {
+export function jsonIn(row: Row | undefined): string {
   const json = row?.["json"];
   if (typeof json !== "string" || !json.startsWith('{"id":')) throw new Error("D1 returned a row without its JSON.");
   return json;

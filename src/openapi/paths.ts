@@ -61,14 +61,11 @@ function commonErrors(method: string, pathMethods: string[], headers: Headers): 
   const allow = { Allow: constant("The methods that the path supports (RFC 9110).", methods) };
   const optional = mapValues(headers, (described) => ({ ...described, required: false }));
   const isPost = method === "post";
-  const retryAfter = header("Seconds to wait before a retry.", { type: "integer", minimum: 1 });
+  const retryAfter = { "Retry-After": header("Seconds to wait before a retry.", { type: "integer", minimum: 1 }) };
   return {
     ...error("unauthorized", KEY_REQUIRED, { "WWW-Authenticate": challenge }, "The API key is missing or not valid."),
     ...error("method_not_allowed", notAllowed(wrong, methods), allow, "The path does not support this method."),
     ...error("internal_error", isPost ? INTERNAL_OR_STORED : INTERNAL, optional),
-    ...error("service_unavailable", isPost ? UNAVAILABLE_OR_STORED : UNAVAILABLE, {
-      ...headers,
-      "Retry-After": retryAfter,
-    }),
+    ...error("service_unavailable", isPost ? UNAVAILABLE_OR_STORED : UNAVAILABLE, { ...headers, ...retryAfter }),
   };
 }

@@ -69,9 +69,7 @@ function withBounds(schema: unknown): unknown {
   return { ...mapValues({ ...schema }, withBounds), ...("format" in schema && schema.format === "int64" && INT64) };
 }
 
-const propertiesOf = (schema: JsonSchema | undefined) => ({
-  ...(schema?.["properties"] as Record<string, JsonSchema>),
-});
+const propertiesOf = (schema?: JsonSchema) => (schema?.["properties"] ?? {}) as Record<string, JsonSchema>;
 
 export function mapValues<T, U>(object: Record<string, T>, map: (value: T, key: string) => U): Record<string, U> {
   return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value, key)]));
