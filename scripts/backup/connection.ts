@@ -29,7 +29,6 @@ export async function connect(environment: string, run: typeof wrangler = wrangl
     environment,
     isLocal,
     flags: flags.join(" "),
-    repeat,
 
     /** The texts that a SELECT of one column returns. */
     async query(sql: string): Promise<string[]> {
@@ -37,11 +36,13 @@ export async function connect(environment: string, run: typeof wrangler = wrangl
       return results.flatMap(Object.values).map(String);
     },
 
-    /** Runs statements once, in a file. In an account this is an import, and D1 rejects all queries while it runs. */
+    /** Runs statements that can be repeated. In an account this is an import, and D1 rejects all queries while it runs. */
     async load(sql: string): Promise<void> {
-      // Different each time, because Wrangler does not run a file again that D1 has received before.
-      writeFileSync(part, `-- ${randomUUID()}\n${sql}`);
-      await execute("--file", part);
+      await repeat(() => {
+        // Different each time, because Wrangler does not run a file again that D1 has received before.
+        writeFileSync(part, `-- ${randomUUID()}\n${sql}`);
+        return execute("--file", part);
+      });
     },
 
     /** The current point in time of a database in an account. */
@@ -67,7 +68,8 @@ const PAGE = { firstRows: 350, bytes: 1_000_000, growth: 8 };
 
 /**
  * All rows, in ascending order of id and up to the greatest id at the start: the same whatever callers add meanwhile, because ids
- * rise and nothing changes. D1 bills every row that is read, so a page has a plain LIMIT. Throws if a row is too large.
+ * rise and nothing changes. D1 bills every row that is read, so a page has a plain LIMIT. Throws if a row is too large, or if
+ * rows are removed meanwhile.
  */
 export async function* readLines({ query }: Connection): AsyncGenerator<Line, undefined> {
   let after = INT64.minimum - 1n;
@@ -81,7 +83,7 @@ export async function* readLines({ query }: Connection): AsyncGenerator<Line, un
       if (!failure.message.includes("too big")) throw failure;
       return [];
     });
-    if (page === "") return;
+    if (page === "") throw new Error("Something else has removed animals meanwhile. Run the same command again.");
     if (page !== undefined) {
       const lines = page.split("\n").map(storedLine);
       yield* lines;

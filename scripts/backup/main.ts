@@ -1,6 +1,5 @@
 // What backup and restore share as commands: their arguments, and how they end.
 
-import { tmpdir } from "node:os";
 import { exit, onInterruption, printable, readArguments } from "../command-line.ts";
 import { environmentNames, LOCAL } from "../environment.ts";
 import { WranglerFailed } from "../wrangler.ts";
@@ -22,9 +21,7 @@ export async function command(name: string, work: Work, again: string, flag = ""
     console.log(printable(await work(await connect(environment), file, hasFlag)));
   } catch (failure) {
     const { message } = failure as Error;
-    if (failure instanceof WranglerFailed) exit(`${message} ${again}`, 1);
-    // Neither Node nor SQLite names the disk.
-    exit(/ENOSPC|disk is full/.test(message) ? `${message}: the disk of ${file} or of ${tmpdir()}` : message, 1);
+    exit(failure instanceof WranglerFailed ? `${message} ${again}` : message, 1);
   }
 }
 

@@ -1,7 +1,8 @@
 // Loads a file into a store: `npm run restore -- <environment> <file>`. D1's import fails for large files and may store only some
 // rows, so a file is loaded in parts, and a part can be loaded again: rows that are there already are skipped. So after any failure
 // the same part, and after any interruption the same command, is simply run again. At the end everything is read back, which
-// finds whatever was in the way. Only the removal of --replace is not repeated blindly, because ids start at 1 again after it.
+// finds whatever was in the way. Only the removal of --replace is not repeated blindly, because ids start at 1 again after it: it
+// fails unless everything that it would remove is saved.
 
 import { dirname, join } from "node:path";
 import { backup } from "./backup.ts";
@@ -10,14 +11,14 @@ import { type Input, readInput } from "./input.ts";
 import { COVERED_COLUMNS, insertSql, type Line, ROW_JSON, storedLine, valuesSql } from "./lines.ts";
 import { command } from "./main.ts";
 
-// Of SQL. Imports of 5 MB have been seen to fail, and starting Wrangler for each takes a second.
-const PART_BYTES = 2_500_000;
+// Characters of SQL, of up to 3 bytes. Imports of 5 MB have been seen to fail, and starting Wrangler for each takes a second.
+const PART_LENGTH = 1_500_000;
 
 /**
- * Returns the line to end with. `replace`: whether to replace what is there if it is not the beginning of the file. `bytes`:
- * the size of a part. Throws with a message for the operator.
+ * Returns the line to end with. `replace`: whether to replace what is there if it is not the beginning of the file. `length`:
+ * that of a part, in characters. Throws with a message for the operator.
  */
-export async function restore(store: Connection, file: string, replace = false, bytes = PART_BYTES): Promise<string> {
+export async function restore(store: Connection, file: string, replace = false, length = PART_LENGTH): Promise<string> {
   const { environment } = store;
   const input = await readInput(file);
   await checkColumns(store);
@@ -37,9 +38,7 @@ npx wrangler d1 time-travel restore DB --env ${environment} --bookmark ${await s
   }
   if (isUnchanged) await removeContents(store, isUnchanged);
   else if (count > 0) console.log(`${environment} already has the first ${count} of ${input.total} lines.`);
-  for (const part of partsOf(input.after(isUnchanged ? undefined : last), bytes)) {
-    await store.repeat(() => store.load(part));
-  }
+  for (const part of partsOf(input.after(isUnchanged ? undefined : last), length)) await store.load(part);
   const { count: found } = await compare(store, input);
   if (found === input.total) return done;
   throw new Error(`Verification failed: ${environment} differs from the file at line ${found + 1}. Something else writes to it.
@@ -61,22 +60,21 @@ async function compare(store: Connection, input: Input) {
 }
 
 /** The SQL of imports that store the lines. */
-function* partsOf(lines: Iterable<Line>, most: number): Generator<string> {
-  let [part, bytes] = ["", 0];
+function* partsOf(lines: Iterable<Line>, length: number): Generator<string> {
+  let part = "";
   for (const line of lines) {
-    const statement = insertSql(line);
-    const size = Buffer.byteLength(statement);
-    if (bytes + size > most) {
-      yield part;
-      [part, bytes] = ["", 0];
-    }
-    part += statement;
-    bytes += size;
+    part += insertSql(line);
+    if (part.length < length) continue;
+    yield part;
+    part = "";
   }
-  yield part;
+  if (part) yield part;
 }
 
-/** Saves what is there, next to the file. Returns the SQL condition that the newest row, and `other`, are still as they were saved. */
+/**
+ * Saves what is there, next to the file. Returns the SQL condition that the newest row, and the first one that differs from the
+ * file, are still as they were saved: a restore that has finished since may have the same newest row.
+ */
 async function saveContents(store: Connection, file: string, other: Line): Promise<string> {
   // Read first, so that everything up to it is saved.
   const [newest = ""] = await store.query(`SELECT ${ROW_JSON} FROM pets ORDER BY pets.id DESC LIMIT 1`);
@@ -87,19 +85,17 @@ async function saveContents(store: Connection, file: string, other: Line): Promi
   return `${isSaved("ORDER BY id DESC LIMIT 1", storedLine(newest))} AND ${isSaved(`WHERE id = ${other.id}`, other)}`;
 }
 
-/** Removes everything, unless something else has written since it was saved. Looks before each attempt. */
-async function removeContents({ environment, query, load, repeat }: Connection, isUnchanged: string): Promise<void> {
-  const look = `SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM pets) THEN 'empty' WHEN ${isUnchanged} THEN 'as saved' END`;
-  // json() fails for what is not JSON, which ends an import. A DELETE without a condition truncates the table: 2,000,000 rows
-  // take 56 ms.
-  const removal = `SELECT json('The store has changed.') WHERE NOT (${isUnchanged});\nDELETE FROM pets;\n`;
-  await repeat(async () => {
-    const [state] = await query(look);
-    if (state === "as saved") return load(removal);
-    if (state === "empty") return;
+/** Removes everything, unless something else has written since it was saved. It can be repeated: it then finds nothing. */
+async function removeContents({ environment, query, load }: Connection, isUnchanged: string): Promise<void> {
+  const isRemovable = `(NOT EXISTS (SELECT 1 FROM pets) OR ${isUnchanged})`;
+  const [found] = await query(`SELECT 1 WHERE ${isRemovable}`);
+  if (!found) {
     throw new Error(`Something else has written to ${environment} since it was saved, and the restore stopped.
 Run it again to save and replace what is there now. To keep callers out meanwhile, see "Rotate the keys" in docs/OPERATIONS.md.`);
-  });
+  }
+  // json() fails for what is not JSON, which ends an import. A DELETE without a condition truncates the table: 2,000,000 rows
+  // take 56 ms.
+  await load(`SELECT json('The store has changed.') WHERE NOT ${isRemovable};\nDELETE FROM pets;\n`);
 }
 
 if (import.meta.main) await command("restore", restore, "It did not finish. Run the same command again.", "--replace");

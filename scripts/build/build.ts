@@ -8,8 +8,6 @@ import { applyLocalMigrations } from "../environment.ts";
 
 const SECRETS = join(import.meta.dirname, "../../.dev.vars");
 const { WRANGLER_COMMAND } = process.env;
-// Without a newline at the end, which Wrangler would print as an empty line.
-const print = (text: string) => process.stdout.write(text);
 
 try {
   // Nothing else here imports src/, where an error must not stop `wrangler dev`.
@@ -21,7 +19,7 @@ try {
 }
 if (WRANGLER_COMMAND === "dev") await prepareLocalService();
 if (WRANGLER_COMMAND === "deploy") {
-  print(`This neither applies migrations nor tests the version before callers get it: npm run deploy:<environment> does both.
+  console.log(`This neither applies migrations nor tests the version before callers get it: npm run deploy:<environment> does both.
 If the database does not exist, Wrangler creates it near this computer, for good ("Setup" in docs/OPERATIONS.md).`);
 }
 
@@ -30,6 +28,6 @@ async function prepareLocalService(): Promise<void> {
   cpSync(`${SECRETS}.example`, SECRETS, { force: false });
   await applyLocalMigrations();
   const [key] = (parseEnv(readFileSync(SECRETS, "utf8"))["API_KEY"] ?? "").split(",");
-  print(`The guide is at /, the API reference at /reference and the service at /v1. Its key is ${key} (.dev.vars).
+  console.log(`The guide is at /, the API reference at /reference and the service at /v1. Its key is ${key} (.dev.vars).
 To empty the store, stop the service and remove .wrangler/state.`);
 }

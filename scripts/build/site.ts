@@ -45,7 +45,6 @@ export function buildSite(): void {
   for (const path of filesIn(SITE)) if (!site.has(path)) rmSync(join(SITE, path), { force: true });
 }
 
-/** The paths of all files, from the folder. */
 function filesIn(folder: string): string[] {
   const paths = readdirSync(folder, { recursive: true, encoding: "utf8" });
   return paths.filter((path) => statSync(join(folder, path), { throwIfNoEntry: false })?.isFile());

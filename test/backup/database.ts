@@ -20,7 +20,7 @@ export interface Database {
   /** Replaces the loading of a file. */
   onLoad: (apply: (sql: string) => void, sql: string) => void;
   /** Is called before every query. */
-  onQuery: () => void;
+  onQuery: () => unknown;
   /** Is called before every command. */
   onCommand: () => void | Promise<void>;
 }

@@ -82,8 +82,8 @@ const LINES = Array.from({ length: 30 }, (_, index) => {
   const key = index % 3 ? "" : `,"idempotencyKey":"key ${id}"`;
   return `{"id":${id},"name":"Rex ${id}","categoryId":${id},"status":"sold"${key}}`;
 });
-/** Bytes of SQL for about four of them. */
-const PART = 1_200;
+/** Characters of SQL for four of them. */
+const PART = 1_000;
 const LINE = (id: number) => `{"id":${id},"name":"Tom","categoryId":1,"status":"sold"}`;
 
 /** What of an import D1 applies, and how it fails. */
@@ -159,6 +159,13 @@ If columns are missing, run: npx wrangler d1 migrations apply DB --env staging -
     database.onQuery = () => add(database, LINE(++id));
     let id = 2_000;
     expect((await saved(database)).split("\n").length).toBe(1602 + 1);
+  });
+
+  it("fail if animals are removed meanwhile", async () => {
+    const database = await openDatabase();
+    addMany(database, 400, "?", "Rex");
+    database.onQuery = () => database.queries.length > 2 && database.sqlite.exec("DELETE FROM pets");
+    await expect(saved(database)).rejects.toThrow("Something else has removed animals meanwhile.");
   });
 
   it("say after which animal one is too large for D1, which only SQL can have added", async () => {
