@@ -56,13 +56,13 @@ its database ("Set up an environment" in docs/OPERATIONS.md):
 npx wrangler d1 create ${database} --location=… --update-config=false
 npx wrangler secret put API_KEY --env ${name}`);
   });
-  // A version at 0% was left there by a deployment that was killed.
-  const [alone = ""] = before.split(" ");
-  if (!alone.endsWith("@100%")) {
+  // What a killed deployment has left at 0% is removed.
+  const [current = ""] = before.split(" ");
+  if (!current.endsWith("@100%")) {
     throw new Error(`Several versions share the traffic: ${before}
 Give all of it to one of them, and deploy again: npx wrangler versions deploy <version>@100% -y --env ${name}`);
   }
-  console.log(alone);
+  console.log(current);
 
   // Callers are not affected: the current version works with the migrations, and an address leads to whichever version serves.
   begin("Migrations");
@@ -74,9 +74,9 @@ Give all of it to one of them, and deploy again: npx wrangler versions deploy <v
   const version = await upload(run);
   console.log(version);
 
-  const testing = `${alone} ${version}@0%`;
+  const testing = `${current} ${version}@0%`;
   const promoted = `${version}@100%`;
-  const goBack = `npx wrangler versions deploy ${alone} -y --env ${name}`;
+  const goBack = `npx wrangler versions deploy ${current} -y --env ${name}`;
   try {
     begin("Smoke test of the new version, which does not serve callers yet");
     await changeTraffic(run, [before], testing, pace.interval, signal);
@@ -84,11 +84,11 @@ Give all of it to one of them, and deploy again: npx wrangler versions deploy <v
     begin("All traffic to the new version");
     await changeTraffic(run, [testing], promoted, pace.interval, signal);
   } catch (failure) {
-    // A later command could put live what stays at 0%.
-    const leaveAlone = changeTraffic(run, [before, testing], alone, pace.interval);
-    const problem = await leaveAlone.catch((problem: Error) => problem);
-    const messages = new Set([(failure as Error).message, problem?.message ?? `Traffic: ${alone}`]);
-    const remedy = problem instanceof WranglerFailed ? `\n\nLeave the current version alone:\n${goBack}` : "";
+    // A later `wrangler secret put` could put live what stays at 0%.
+    const leaving = changeTraffic(run, [before, testing], current, pace.interval);
+    const problem = await leaving.catch((problem: Error) => problem);
+    const messages = new Set([(failure as Error).message, problem?.message ?? `Traffic: ${current}`]);
+    const remedy = problem instanceof WranglerFailed ? `\n\nGive the current version all traffic:\n${goBack}` : "";
     throw new Error(`${[...messages].join("\n")}
 
 npx wrangler secret put is refused until a deployment succeeds. Do not deploy the latest version, as Wrangler then advises: it has
@@ -99,7 +99,7 @@ npx wrangler versions secret put API_KEY --env ${name}${remedy}`);
   await waitUntilReady({ base, version }, limits).catch(async ({ message }: Error) => {
     const now = await insist(() => readTraffic(run), pace.interval).catch(({ message }: Error) => message);
     if (now !== promoted) throw new Error(`${message}\nThe traffic has changed since, or cannot be read: ${now}`);
-    const isFirst = await isDraft(run, alone).catch(() => false);
+    const isFirst = await isDraft(run, current).catch(() => false);
     const advice = isFirst ? "" : `\nTo go back to the version before:\n${goBack}`;
     throw new Error(`${message}\nVersion ${version} gets all traffic at ${base}${advice}`);
   });
@@ -114,7 +114,6 @@ export function baseIn(output: string, given?: string): string {
   return given ?? `https://${host}/v1`;
 }
 
-/** Uploads a version, with the commit if there is one. Returns its id. */
 async function upload(run: Run): Promise<string> {
   const git = (...args: string[]) => spawnSync("git", args, { encoding: "utf8" }).stdout?.trim() ?? "";
   // Untracked files count, because an untracked migration is applied too.

@@ -157,7 +157,7 @@ describe("whatever ends it before the last step, the current version is left alo
     };
     const message = await deploy();
     expect(message).toMatch(/^Interrupted by SIGINT\.\n502 Bad Gateway\n/);
-    expect(message.endsWith(`\nLeave the current version alone:\n${GO_BACK}`)).toBe(true);
+    expect(message.endsWith(`\nGive the current version all traffic:\n${GO_BACK}`)).toBe(true);
     expect(account.commands.filter((command) => command === LEAVE_ALONE).length).toBe(5);
   });
 });
