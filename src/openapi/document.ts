@@ -17,7 +17,7 @@ export const description = {
     license: { name: "MIT", identifier: "MIT" },
   },
   externalDocs: { description: "The guide", url: "/" },
-  servers: [{ url: "/v1", description: "This service" }],
+  servers: [{ url: "/v1" }],
   security: [{ apiKey: [] }],
   tags: [petTag],
   paths: describePaths(petPaths),

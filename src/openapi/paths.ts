@@ -3,6 +3,7 @@
 import { BOOKMARK_HEADER } from "../d1/database.ts";
 import { CHALLENGE, INVALID_TOKEN, KEY_REQUIRED } from "../http/authentication.ts";
 import { INTERNAL, INTERNAL_OR_STORED, UNAVAILABLE, UNAVAILABLE_OR_STORED } from "../http/errors.ts";
+import { IDEMPOTENCY_HEADER } from "../http/idempotency.ts";
 import { VERSION_HEADER } from "../http/responses.ts";
 import { allowed, notAllowed } from "../http/routing.ts";
 import { constant, error, type Headers, header, type Responses } from "./responses.ts";
@@ -55,17 +56,21 @@ export function describePaths(paths: Record<`/${string}`, PathItem>) {
   });
 }
 
+// The examples of these errors are for a request without an Idempotency-Key.
+const MAY_BE_STORED = `What you sent may have been added. Send it again with the same \`${IDEMPOTENCY_HEADER}\` or, if it had none, look for it first.`;
+
 function commonErrors(method: string, pathMethods: string[], headers: Headers): Responses {
   const methods = allowed(pathMethods);
   const wrong = ["PUT", "PATCH", "DELETE", "TRACE"].find((candidate) => !pathMethods.includes(candidate)) ?? "";
   const allow = { Allow: constant("The methods that the path supports (RFC 9110).", methods) };
   const optional = mapValues(headers, (described) => ({ ...described, required: false }));
-  const isPost = method === "post";
+  const [internal, unavailable, advice] =
+    method === "post" ? [INTERNAL_OR_STORED, UNAVAILABLE_OR_STORED, MAY_BE_STORED] : [INTERNAL, UNAVAILABLE];
   const retryAfter = { "Retry-After": header("Seconds to wait before a retry.", { type: "integer", minimum: 1 }) };
   return {
     ...error("unauthorized", KEY_REQUIRED, { "WWW-Authenticate": challenge }, "The API key is missing or not valid."),
     ...error("method_not_allowed", notAllowed(wrong, methods), allow, "The path does not support this method."),
-    ...error("internal_error", isPost ? INTERNAL_OR_STORED : INTERNAL, optional),
-    ...error("service_unavailable", isPost ? UNAVAILABLE_OR_STORED : UNAVAILABLE, { ...headers, ...retryAfter }),
+    ...error("internal_error", internal, optional, advice),
+    ...error("service_unavailable", unavailable, { ...headers, ...retryAfter }, advice),
   };
 }

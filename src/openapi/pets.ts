@@ -43,7 +43,7 @@ export const petComponents = {
     properties: {
       id: "Unique identifier, assigned by the service. Identifiers start at 1 and increase.",
       ...PROPERTIES,
-      status: "Availability status.",
+      status: "Availability status. New values can be added at any time.",
     },
     example: REX,
   },

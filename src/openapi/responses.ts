@@ -21,7 +21,7 @@ export const errorComponents = {
     }),
     description: "Why a request failed.",
     properties: {
-      code: "Machine-readable error code.",
+      code: "Machine-readable error code. New values can be added at any time.",
       message: "Human-readable description, on one line. That of a 400 names every problem.",
       status: "The HTTP status code.",
     },
