@@ -55,7 +55,7 @@ const created = new Map<string, number[]>();
 /** All responses of the service, as the guide would show them. */
 const received: string[] = [];
 
-/** Rejects Python's own User-Agent, as Cloudflare does. With each Idempotency-Key, loses or replaces three responses. */
+/** Rejects Python's own User-Agent, as Cloudflare does. With each Idempotency-Key, cuts off or replaces three responses. */
 const network = createServer(async (request, response) => {
   const { "user-agent": agent = "", "idempotency-key": key = "" } = request.headers;
   if (agent.startsWith("Python-urllib/")) return response.writeHead(403).end("error code: 1010");
@@ -67,7 +67,10 @@ const network = createServer(async (request, response) => {
   received.push(anyStore([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...shown, "", body].join("\n")));
   const ids = key ? [...(created.get(String(key)) ?? []), JSON.parse(body).id] : [];
   created.set(String(key), ids);
-  if (ids.length === 1) return response.destroy();
+  if (ids.length === 1) {
+    response.writeHead(status, { "Content-Length": body.length });
+    return response.write(body.slice(0, 9), () => response.destroy());
+  }
   if (ids.length === 2) return response.writeHead(503).end("<html>Try again</html>");
   if (ids.length === 3) return response.writeHead(429, { "Retry-After": "1" }).end("<html>Try again</html>");
   return response.writeHead(status, Object.fromEntries(others)).end(body);
