@@ -315,9 +315,10 @@ describe("restore", () => {
     expect(database.loads).toEqual([]);
   });
 
+  const CALLER = "INSERT INTO pets (name, category_id, status, id, idempotency_key) VALUES ('Caller', 1, 'sold', ";
   it.each([
-    ["an animal that a caller adds meanwhile", "INSERT INTO pets VALUES (115, 'Caller', 1, 'sold', NULL)", 16],
-    ["its Idempotency-Key", "INSERT INTO pets VALUES (1000, 'Caller', 1, 'sold', 'key 127')", 28],
+    ["an animal that a caller adds meanwhile", `${CALLER}115, NULL)`, 16],
+    ["its Idempotency-Key", `${CALLER}1000, 'key 127')`, 28],
     ["a change by SQL", "UPDATE pets SET name = 'x' WHERE id = 7", 7],
   ])("finds at the end what was in the way: %s", async (_, change, line) => {
     const database = await openDatabase();
