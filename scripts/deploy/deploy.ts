@@ -78,10 +78,10 @@ Give all of it to one of them, and deploy again: npx wrangler versions deploy <v
   const promoted = `${version}@100%`;
   const goBack = `npx wrangler versions deploy ${current} -y --env ${name}`;
   try {
-    begin("Smoke test of the new version, which does not serve callers yet");
+    begin("Smoke test of the new version, which callers do not get yet. Waits for it up to 3 minutes");
     await changeTraffic(run, [before], testing, pace.interval, signal);
     await smoke({ base, version, override: worker }, key, limits);
-    begin("All traffic to the new version");
+    begin("All traffic to the new version. Waits for it up to 3 minutes");
     await changeTraffic(run, [testing], promoted, pace.interval, signal);
   } catch (failure) {
     // A later `wrangler secret put` could put live what stays at 0%.
@@ -98,7 +98,7 @@ npx wrangler versions secret put API_KEY --env ${name}${remedy}`);
 
   await waitUntilReady({ base, version }, limits).catch(async ({ message }: Error) => {
     const now = await insist(() => readTraffic(run), pace.interval).catch(({ message }: Error) => message);
-    if (now !== promoted) throw new Error(`${message}\nThe traffic has changed since, or cannot be read: ${now}`);
+    if (now !== promoted) throw new Error(`The traffic has changed since, or cannot be read: ${now}\n${message}`);
     const isFirst = await isDraft(run, current).catch(() => false);
     const advice = isFirst ? "" : `\nTo go back to the version before:\n${goBack}`;
     throw new Error(`${message}\nVersion ${version} gets all traffic at ${base}${advice}`);

@@ -18,6 +18,7 @@ export type Reply = Awaited<ReturnType<typeof send>>;
 export const INTERVAL = 500; // milliseconds
 const REQUEST_TIMEOUT = 10_000; // milliseconds
 const MAX_LENGTH = 1_000_000; // of an answer
+const OTHER = "\nThis is another environment's address, or Cloudflare does not know the new version yet.";
 const REJECTED = '\nCloudflare may have rejected the request: see "Domain and rate limits" in docs/OPERATIONS.md.';
 
 /**
@@ -56,8 +57,8 @@ async function send({ base, version, override }: Target, path: string, request: 
   const { status } = response;
   const [by] = /^[\w-]{1,36}$/.exec(response.headers.get(VERSION_HEADER) ?? "") ?? [];
   if (version && by !== version) {
-    const hint = by && override ? " The version override was ignored." : status === 403 ? REJECTED : "";
-    throw new Error(`${url} answers ${status} as version ${by ?? "none"} instead of ${version}. ${excerpt}${hint}`);
+    const hint = by && override ? OTHER : status === 403 ? REJECTED : "";
+    throw new Error(`${url} answers ${status} as version ${by ?? "none"} instead of ${version}: ${excerpt}${hint}`);
   }
   if (status === 503) throw new Error(`${url} answers 503: ${excerpt}`);
   const sent = `${request.method ?? "GET"} ${path.slice(0, 100)}`;

@@ -72,7 +72,7 @@ function expect(reply: Reply, status: number, text: string, headers: Record<stri
   const fields = Object.entries(headers);
   const hasFields = fields.every(([name, value]) => reply.headers.get(name) === value);
   if (reply.status === status && reply.text.startsWith(text) && hasFields) return;
-  const expected = [`${status} ${text}`, ...fields.map((field) => field.join(": "))].join(" with ");
+  const expected = [`${status} ${text}…`, ...fields.map((field) => field.join(": "))].join(" with ");
   const problem = reply.status === 401 && status !== 401 ? "The service does not have this key." : "";
   throw new Error(`${reply.request}: expected ${expected}, got ${reply.status}: ${reply.excerpt} ${problem}`.trim());
 }
