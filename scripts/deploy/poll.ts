@@ -52,8 +52,9 @@ async function send({ base, version, override }: Target, path: string, request: 
     throw new Error(`${url} does not answer: ${cause instanceof Error ? cause.message : message}`);
   });
   // For messages: shortened, on one line, and without the key that was sent.
-  const [, key = "Bearer"] = headers.get("Authorization")?.split(" ") ?? [];
-  const excerpt = text.replaceAll(key, "<key>").replaceAll(/\s+/g, " ").slice(0, 300);
+  const [, key] = headers.get("Authorization")?.split(" ") ?? [];
+  const hidden = key ? text.replaceAll(key, "<key>") : text;
+  const excerpt = hidden.replaceAll(/\s+/g, " ").slice(0, 300);
   const { status } = response;
   const [by] = /^[\w-]{1,36}$/.exec(response.headers.get(VERSION_HEADER) ?? "") ?? [];
   if (version && by !== version) {

@@ -66,8 +66,8 @@ it("stops when it is interrupted", async () => {
 it("repeats a request while it is answered 503 or not at all", async () => {
   answers = [{ status: 503 }, { status: 503 }, { status: 200 }];
   expect(await poll({ base }, "/pets", {}, forever)).toMatchObject({ request: "GET /pets", status: 200 });
-  answers = [{ status: 503, body: "busy" }];
-  await expect(poll({ base }, "/pets", {}, now)).rejects.toThrow(`${base}/pets answers 503: busy`);
+  answers = [{ status: 503, body: "Bearer busy" }];
+  await expect(poll({ base }, "/pets", {}, now)).rejects.toThrow(`${base}/pets answers 503: Bearer busy`);
   const nowhere = "http://127.0.0.1:1";
   await expect(poll({ base: nowhere }, "", {}, now)).rejects.toThrow(`${nowhere} does not answer`);
 });
