@@ -5,7 +5,6 @@ import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, statSync,
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it, vi } from "vitest";
-import { backup } from "../../scripts/backup/backup.ts";
 import { connect } from "../../scripts/backup/connection.ts";
 import { restore } from "../../scripts/backup/restore.ts";
 import { wrangler } from "../../scripts/wrangler.ts";
@@ -80,7 +79,7 @@ describe("in a fresh clone", () => {
 });
 
 describe("with an account", () => {
-  it("a store is restored although imports break, and saved again", async () => {
+  it("a store is restored although imports break", async () => {
     await using cloudflare = await startCloudflare();
     cloudflare.databases.push({ uuid: "uuid", name: "animal-store-staging" });
     for (const file of readdirSync("migrations").sort()) {
@@ -91,7 +90,6 @@ describe("with an account", () => {
     const store = await connect("staging", wrangler, 1);
     expect(await restore(store, SAMPLE)).toBe(`Restored staging from ${SAMPLE}: 301 lines, read back and identical.`);
     expect(cloudflare.requests.filter((request) => request.endsWith("/import")).length).toBe(6);
-    await backup(store, join(folder, "staging.jsonl"));
-    expect(saved("staging.jsonl")).toBe(sample);
+    expect(cloudflare.sqlite.prepare("SELECT count(*) AS rows FROM pets").get()).toEqual({ rows: 301 });
   });
 });

@@ -408,10 +408,6 @@ describe("restore --replace", () => {
 });
 
 describe("backup", () => {
-  it("saves an empty store in an empty file", async () => {
-    expect(await saved(await openDatabase())).toBe("");
-  });
-
   it("neither overwrites nor follows anything", async () => {
     const { store } = await openDatabase();
     const file = fileOf(["kept"]);
