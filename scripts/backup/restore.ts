@@ -72,8 +72,8 @@ function* partsOf(lines: Iterable<Line>, length: number): Generator<string> {
 }
 
 /**
- * Saves what is there, next to the file. Returns the SQL condition that the newest row, and the first one that differs from the
- * file, are still as they were saved: a restore that has finished since may have the same newest row.
+ * Saves what is there, next to the file. Returns the SQL condition that neither the newest row nor the first one that differs
+ * from the file has changed since: a restore that has finished meanwhile may have the same newest row.
  */
 async function saveContents(store: Connection, file: string, other: Line): Promise<string> {
   // Read first, so that everything up to it is saved.

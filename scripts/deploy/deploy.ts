@@ -42,6 +42,7 @@ export async function deploy(
   pace = { interval: INTERVAL, patience: PATIENCE },
 ): Promise<void> {
   const limits = { ...pace, signal };
+  const waits = `Waits for it up to ${pace.patience / 60_000} minutes`;
   const begin = (step: string) => {
     signal.throwIfAborted();
     console.log(`\n== ${name}: ${step}\n`);
@@ -78,10 +79,10 @@ Give all of it to one of them, and deploy again: npx wrangler versions deploy <v
   const promoted = `${version}@100%`;
   const goBack = `npx wrangler versions deploy ${current} -y --env ${name}`;
   try {
-    begin("Smoke test of the new version, which callers do not get yet. Waits for it up to 3 minutes");
+    begin(`Smoke test of the new version, which callers do not get yet. ${waits}`);
     await changeTraffic(run, [before], testing, pace.interval, signal);
     await smoke({ base, version, override: worker }, key, limits);
-    begin("All traffic to the new version. Waits for it up to 3 minutes");
+    begin(`All traffic to the new version. ${waits}`);
     await changeTraffic(run, [testing], promoted, pace.interval, signal);
   } catch (failure) {
     // A later `wrangler secret put` could put live what stays at 0%.

@@ -35,9 +35,10 @@ export async function runStatement<T>(statement: D1PreparedStatement, read: (row
     return read(results);
   } catch (failure) {
     const message = failure instanceof Error ? failure.message : "";
-    const isMissing = /no such (table|column)/.test(message) && !isTransient(message);
-    const cause = isMissing ? new Error(`${message} (Are the migrations applied? ${MIGRATE})`) : failure;
-    throw new StatementFailed(message, { cause });
+    const failed = new StatementFailed(message, { cause: failure });
+    if (!failed.isTransient && /no such (table|column)/.test(message))
+      failed.cause = new Error(`${message} (Are the migrations applied? ${MIGRATE})`);
+    throw failed;
   }
 }
 
@@ -77,7 +78,7 @@ const TRANSIENT = new RegExp(
 const UNPARSED = /failed to parse body as json, got:/i;
 
 /** Whether a failure of D1 with this message is transient. An error in the SQL is not, although it may quote any word. */
-export const isTransient = (message: string): boolean =>
+const isTransient = (message: string): boolean =>
   UNPARSED.test(message) || (TRANSIENT.test(message) && !message.includes("SQLITE_ERROR"));
 
 const MAX_TRIES = 3;
@@ -96,8 +97,8 @@ export async function retryTransient<T>(trip: () => Promise<T>): Promise<T> {
       return await trip();
     } catch (failure) {
       const isLast = tries === MAX_TRIES || Date.now() - start > NO_RETRY_AFTER;
-      const isTransient = failure instanceof StatementFailed && failure.isTransient;
-      if (isLast || !isTransient || OVERLOADED.test(failure.message)) throw failure;
+      const mayPass = failure instanceof StatementFailed && failure.isTransient;
+      if (isLast || !mayPass || OVERLOADED.test(failure.message)) throw failure;
       await scheduler.wait(Math.random() * FIRST_WAIT * tries);
     }
   }

@@ -57,7 +57,7 @@ export function describePaths(paths: Record<`/${string}`, PathItem>) {
 }
 
 // The examples of these errors are for a request without an Idempotency-Key.
-const MAY_BE_STORED = `What you sent may have been added. Send it again with the same \`${IDEMPOTENCY_HEADER}\` or, if it had none, look for it first.`;
+const AFTER_FAILED_POST = `What you sent may have been added. Send it again with the same \`${IDEMPOTENCY_HEADER}\` or, if it had none, look for it first.`;
 
 function commonErrors(method: string, pathMethods: string[], headers: Headers): Responses {
   const methods = allowed(pathMethods);
@@ -65,7 +65,7 @@ function commonErrors(method: string, pathMethods: string[], headers: Headers): 
   const allow = { Allow: constant("The methods that the path supports (RFC 9110).", methods) };
   const optional = mapValues(headers, (described) => ({ ...described, required: false }));
   const [internal, unavailable, advice] =
-    method === "post" ? [INTERNAL_OR_STORED, UNAVAILABLE_OR_STORED, MAY_BE_STORED] : [INTERNAL, UNAVAILABLE];
+    method === "post" ? [INTERNAL_OR_STORED, UNAVAILABLE_OR_STORED, AFTER_FAILED_POST] : [INTERNAL, UNAVAILABLE];
   const retryAfter = { "Retry-After": header("Seconds to wait before a retry.", { type: "integer", minimum: 1 }) };
   return {
     ...error("unauthorized", KEY_REQUIRED, { "WWW-Authenticate": challenge }, "The API key is missing or not valid."),

@@ -1,11 +1,11 @@
 // An account with one Worker, in this process: it replaces Wrangler's runner, and serves what was deployed. Its versions
 // answer what the smoke test expects, and no more. cloudflare.ts is for the real Wrangler.
 
-import { once } from "node:events";
-import { createServer, type IncomingMessage } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { WranglerFailed } from "../../scripts/wrangler.ts";
 import { CHALLENGE, INVALID_TOKEN } from "../../src/http/authentication.ts";
 import { DEPRECATION_HEADERS } from "../../src/pets/deprecation.ts";
+import { startServer } from "../server.ts";
 
 type Canned = [status: number, body: string, headers?: Record<string, string>];
 
@@ -13,12 +13,10 @@ export type Account = Awaited<ReturnType<typeof startAccount>>;
 
 /** Its version `current` serves. The next one is `new`. */
 export async function startAccount() {
-  const server = createServer((request, response) => {
+  const { origin, close } = await startServer((request, response) => {
     const [status, body, headers] = serve(request);
     response.writeHead(status, headers).end(body);
   });
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  const address = server.address();
 
   function serve({ method, url = "", headers }: IncomingMessage): Canned {
     const [, wanted = ""] =
@@ -27,16 +25,19 @@ export async function startAccount() {
     const version = account.traffic?.includes(wanted) ? wanted || first : first;
     const request = `${method} ${url.replace(/^\/v1/, "")}`;
     account.onMoment(request);
-    const [status, body, others] = account.onRequest(version, request) ?? answerOf(request, headers, account.key);
+    const [status, body, others] = account.onRequest(version, request) ?? answerOf(request, headers);
     return [status, body, { "Worker-Version": version, ...others }];
   }
 
   const account = {
-    base: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/v1`,
+    base: `${origin}/v1`,
     /** As Wrangler writes it, with the greatest share first. Undefined if the Worker does not exist. */
     traffic: "current@100%" as string | undefined,
-    /** The key of all versions. */
-    key: "key",
+    /** The traffic as Cloudflare describes it, in an order that is not documented. */
+    versions() {
+      const shares = account.traffic?.split(" ").map((share) => share.split("@")) ?? [];
+      return shares.reverse().map(([version_id, share = ""]) => ({ version_id, percentage: parseFloat(share) }));
+    },
     /** Whether the version `current` is what `wrangler secret put` uploads if there is no Worker. */
     isDraft: false,
     /** The Wrangler commands that were run. */
@@ -55,22 +56,12 @@ export async function startAccount() {
       account.onDone(command);
       return output;
     },
-    [Symbol.asyncDispose]: async () => {
-      server.close();
-      server.closeAllConnections();
-    },
+    [Symbol.asyncDispose]: async () => close(),
   };
 
   function execute(command: string): string {
     if (!account.traffic) throw new WranglerFailed(command, "This Worker does not exist. [code: 10090]");
-    if (command === "deployments status") {
-      const shares = account.traffic.split(" ").map((share) => share.split("@"));
-      // Cloudflare's order is not documented.
-      const versions = shares
-        .reverse()
-        .map(([version_id, share = ""]) => ({ version_id, percentage: parseFloat(share) }));
-      return JSON.stringify({ versions });
-    }
+    if (command === "deployments status") return JSON.stringify({ versions: account.versions() });
     if (command === "versions upload") return "Total Upload: 1 KiB\nWorker Version ID: new\nUploaded";
     if (command.startsWith("versions view")) {
       const bindings = [{ type: "secret_text" }, ...(account.isDraft ? [] : [{ type: "d1" }])];
@@ -89,10 +80,10 @@ const error = (status: number, code: string, challenge = ""): Canned => [
   { "WWW-Authenticate": challenge, ...(status === 404 && DEPRECATION_HEADERS) },
 ];
 
-function answerOf(request: string, headers: IncomingMessage["headers"], key: string): Canned {
+function answerOf(request: string, headers: IncomingMessage["headers"]): Canned {
   const { authorization, "content-type": type } = headers;
   if (!authorization) return error(401, "unauthorized", CHALLENGE);
-  if (authorization !== `Bearer ${key}`) return error(401, "unauthorized", INVALID_TOKEN);
+  if (authorization !== "Bearer key") return error(401, "unauthorized", INVALID_TOKEN);
   if (type === "text/plain") return error(415, "unsupported_media_type");
   if (request === "POST /pets") return error(400, "bad_request");
   if (request === "GET /nothing") return error(404, "not_found");

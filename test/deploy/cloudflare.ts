@@ -2,12 +2,11 @@
 // the account of account.ts. It runs SQL, and keeps what was uploaded without running it. An unknown request is answered with 404 and
 // reported.
 
-import { once } from "node:events";
-import { createServer } from "node:http";
 import { DatabaseSync } from "node:sqlite";
 import { buffer } from "node:stream/consumers";
 import { type IRequestStrict, Router } from "itty-router";
 import { unstable_splitSqlQuery as splitSqlQuery } from "wrangler";
+import { startServer } from "../server.ts";
 import { startAccount } from "./account.ts";
 
 const PATH = "/client/v4/accounts/account";
@@ -23,7 +22,6 @@ export async function startCloudflare() {
   const sqlite = new DatabaseSync(":memory:");
   const cloudflare = Object.assign(account, {
     sqlite,
-    /** As requested at their creation: `primary_location_hint` or `jurisdiction`. */
     databases: [] as Record<string, string>[],
     /** The annotations and the modules of each upload. */
     uploads: [] as { annotations?: Record<string, string>; modules: string }[],
@@ -35,14 +33,11 @@ export async function startCloudflare() {
 
   const router = Router<IRequestStrict>({ base: PATH });
   router.all("*", ({ method, url }) => {
-    cloudflare.requests.push(`${method} ${new URL(url).pathname.replace(PATH, "")}`);
+    const request = `${method} ${new URL(url).pathname.replace(PATH, "")}`;
+    cloudflare.requests.push(request);
+    account.onMoment(request);
   });
 
-  router.get("/d1/database", () => ok(cloudflare.databases));
-  router.post("/d1/database", async (request) => {
-    cloudflare.databases.push({ uuid: "uuid", ...((await request.json()) as object) });
-    return ok(cloudflare.databases.at(-1));
-  });
   router.get("/d1/database/:id", ({ params }) => {
     const database = cloudflare.databases.find(({ uuid, name }) => [uuid, name].includes(params["id"]));
     return database ? ok(database) : refuse(404, 7404, "The database does not exist.");
@@ -83,46 +78,29 @@ export async function startCloudflare() {
   router.get("/workers/subdomain", () => ok({ subdomain: "operator" }));
   router.post("/workers/scripts/:name/assets-upload-session", () => ok({ jwt: "jwt", buckets: [] }));
 
-  /** Adds a version. Returns its id. */
-  async function upload(request: IRequestStrict): Promise<string> {
-    const form = await request.formData();
-    const { annotations } = JSON.parse(String(form.get("metadata")));
-    const modules = await Promise.all([...form.values()].map((part) => (typeof part === "string" ? "" : part.text())));
-    cloudflare.uploads.push({ annotations, modules: modules.join("\n") });
-    return `version${cloudflare.uploads.length}`;
-  }
-
-  router.put("/workers/scripts/:name", async (request) => {
-    const id = await upload(request);
-    account.traffic = `${id}@100%`;
-    return ok({ deployment_id: id, startup_time_ms: 1 });
-  });
   // Everything else is about a Worker that exists.
   router.all("/workers/*", () =>
     account.traffic ? undefined : refuse(404, 10007, "This Worker does not exist on your account."),
   );
-  router.post("/workers/scripts/:name/versions", async (request) =>
-    ok({ id: await upload(request), startup_time_ms: 1, metadata: {}, resources: { script: {} } }),
-  );
-  router.put("/workers/scripts/:name/secrets", async (request) => {
-    const { name, text } = (await request.json()) as { name: string; text: string };
-    account.key = text;
-    return ok({ name, type: "secret_text" });
+  router.post("/workers/scripts/:name/versions", async (request) => {
+    const form = await request.formData();
+    const { annotations } = JSON.parse(String(form.get("metadata")));
+    const modules = await Promise.all([...form.values()].map((part) => (typeof part === "string" ? "" : part.text())));
+    cloudflare.uploads.push({ annotations, modules: modules.join("\n") });
+    const id = `version${cloudflare.uploads.length}`;
+    return ok({ id, startup_time_ms: 1, metadata: {}, resources: { script: {} } });
   });
   router.get("/workers/scripts/:name/secrets", () => ok([{ name: "API_KEY", type: "secret_text" }]));
   const metadata = { created_on: new Date().toISOString(), source: "wrangler", author_email: "" };
   router.get("/workers/scripts/:name/versions/:id", ({ params: { id } }) =>
     ok({ id, metadata, resources: { script: {}, script_runtime: {}, bindings: [] } }),
   );
-  router.get("/workers/scripts/:name/deployments", () => {
-    const shares = account.traffic?.split(" ").map((share) => share.split("@")) ?? [];
-    const versions = shares.map(([version_id, share = ""]) => ({ version_id, percentage: Number.parseFloat(share) }));
-    return ok({ deployments: [{ ...metadata, id: "deployment", versions }] });
-  });
+  router.get("/workers/scripts/:name/deployments", () =>
+    ok({ deployments: [{ ...metadata, id: "deployment", versions: account.versions() }] }),
+  );
   router.post("/workers/scripts/:name/deployments", async (request) => {
     const { versions } = (await request.json()) as { versions: { version_id: string; percentage: number }[] };
     account.traffic = versions.map(({ version_id, percentage }) => `${version_id}@${percentage}%`).join(" ");
-    account.onMoment(account.traffic);
     return ok({ id: "deployment" });
   });
   // What Wrangler reads of a Worker at various paths.
@@ -139,7 +117,7 @@ export async function startCloudflare() {
     return refuse(404, 7003, "The stand-in does not know this.");
   });
 
-  const server = createServer(async (incoming, outgoing) => {
+  const { origin, close } = await startServer(async (incoming, outgoing) => {
     const { method = "GET" } = incoming;
     const headers = Object.entries(incoming.headers).map(([name, value]): [string, string] => [name, String(value)]);
     const body = await buffer(incoming);
@@ -151,9 +129,6 @@ export async function startCloudflare() {
     const answer: Response = await router.fetch(request).catch((failure: Error) => refuse(500, 1, failure.message));
     outgoing.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text());
   });
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  const address = server.address();
-  const origin = `http://127.0.0.1:${address && typeof address !== "string" ? address.port : ""}`;
   const end = account[Symbol.asyncDispose];
 
   return Object.assign(cloudflare, {
@@ -164,8 +139,7 @@ export async function startCloudflare() {
       CLOUDFLARE_ACCOUNT_ID: "account",
     },
     [Symbol.asyncDispose]: async () => {
-      server.close();
-      server.closeAllConnections();
+      close();
       await end();
     },
   });

@@ -1,13 +1,12 @@
 // How a deployment waits for a version, and what the smoke test says of a wrong answer, against a server whose answers are
 // given one by one.
 
-import { once } from "node:events";
-import { createServer } from "node:http";
 import { afterAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { poll } from "../../scripts/deploy/poll.ts";
 import { smoke, waitUntilReady } from "../../scripts/deploy/smoke.ts";
 import { CHALLENGE, INVALID_TOKEN } from "../../src/http/authentication.ts";
 import { DEPRECATION_HEADERS } from "../../src/pets/deprecation.ts";
+import { startServer } from "../server.ts";
 
 interface Scripted {
   status: number;
@@ -20,7 +19,7 @@ let answers: Scripted[] = [];
 let requests: string[] = [];
 let overrides: (string | undefined)[] = [];
 /** Every request gets the next answer, and the last one stays. The body echoes the key, as a server for debugging may. */
-const server = createServer(({ method, url, headers }, response) => {
+const { origin, close } = await startServer(({ method, url, headers }, response) => {
   requests.push(`${method} ${url?.replace("/v1", "")}`);
   overrides.push(headers["cloudflare-workers-version-overrides"]?.toString());
   const answer = (answers.length > 1 ? answers.shift() : answers[0]) ?? { status: 500 };
@@ -32,13 +31,8 @@ const server = createServer(({ method, url, headers }, response) => {
   });
   response.end(answer.body ?? `{"authorization": "${headers.authorization}"}`);
 });
-await once(server.listen(0, "127.0.0.1"), "listening");
-const address = server.address();
-const base = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/v1`;
-afterAll(() => {
-  server.close();
-  server.closeAllConnections();
-});
+const base = `${origin}/v1`;
+afterAll(close);
 beforeEach(() => {
   [requests, overrides] = [[], []];
   // The smoke test reports its progress.

@@ -3,8 +3,7 @@
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer, STATUS_CODES } from "node:http";
-import type { AddressInfo } from "node:net";
+import { STATUS_CODES } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -15,6 +14,7 @@ import { ALLOWED_HEADERS } from "../../src/http/responses.ts";
 import { REMOVAL } from "../../src/openapi/pets.ts";
 import { INT64 } from "../../src/values/int64.ts";
 import { run } from "../processes.ts";
+import { startServer } from "../server.ts";
 import { send } from "./send.ts";
 import { API_KEY, IS_REMOVED, KEY, ORIGIN } from "./service.ts";
 
@@ -56,7 +56,7 @@ const created = new Map<string, number[]>();
 const received: string[] = [];
 
 /** Rejects Python's own User-Agent, as Cloudflare does. With each Idempotency-Key, cuts off or replaces three responses. */
-const network = createServer(async (request, response) => {
+const network = await startServer(async (request, response) => {
   const { "user-agent": agent = "", "idempotency-key": key = "" } = request.headers;
   if (agent.startsWith("Python-urllib/")) return response.writeHead(403).end("error code: 1010");
   const sent = ALLOWED_HEADERS.map((name) => [name, request.headers[name.toLowerCase()]]).filter(([, value]) => value);
@@ -74,15 +74,12 @@ const network = createServer(async (request, response) => {
   if (ids.length === 2) return response.writeHead(503).end("<html>Try again</html>");
   if (ids.length === 3) return response.writeHead(429, { "Retry-After": "1" }).end("<html>Try again</html>");
   return response.writeHead(status, Object.fromEntries(others)).end(body);
-});
+}, "localhost");
 
 const folder = mkdtempSync(join(tmpdir(), "animal-store-guide-"));
-let networkOrigin = "";
 let newest = 0; // the greatest id before the list
 
 beforeAll(async () => {
-  await new Promise<void>((done) => network.listen(0, "localhost", done));
-  networkOrigin = `http://localhost:${(network.address() as AddressInfo).port}`;
   // Enough animals for a second page. Only the last one is certain to have the greatest id.
   const add = async (name: string): Promise<number> => {
     const headers = { ...KEY, "Content-Type": "application/json" };
@@ -120,7 +117,7 @@ for (const [language, { needs, command }] of Object.entries(LANGUAGES)) {
       const [, , example = expect.fail()] = examplesIn(section).find(([, name]) => name === language) ?? [];
       const program = example.replace("limit=100", `limit=100&after=${newest}`);
       const [file = "", ...options] = command;
-      const env = { ANIMAL_STORE: `${networkOrigin}/v1`, API_KEY };
+      const env = { ANIMAL_STORE: `${network.origin}/v1`, API_KEY };
       const printed = await run(file, [...options, program], folder, env);
       expect(printed).toMatch(PRINTED[title] ?? expect.fail());
       const isReceived = (parts: string[]) => received.some((answer) => parts.every((part) => answer.includes(part)));

@@ -1,7 +1,6 @@
-import { once } from "node:events";
-import { createServer } from "node:http";
 import { expect, it } from "vitest";
 import { launch, outcome } from "../processes.ts";
+import { startServer } from "../server.ts";
 import { findService } from "./deployed-setup.ts";
 import { API_KEY, ORIGIN } from "./service.ts";
 
@@ -27,13 +26,9 @@ it("prints its usage, and never a key", async () => {
 });
 
 it("fails if anything else answers, and prints nothing that controls a terminal", async () => {
-  const server = createServer((_, response) => response.writeHead(200).end("\u001b[2J\u009b1m")).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  const hostile = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/v1`;
-  const { status, output } = await smoke("s3cret", hostile);
-  server.close();
-  server.closeAllConnections();
+  const { origin, close } = await startServer((_, response) => response.end("\u001b[2J\u009b1m"));
+  const { status, output } = await smoke("s3cret", `${origin}/v1`);
+  close();
   expect(output).toMatch(/The smoke test failed: GET \/pets: expected 401 .*, got 200: \\u\{1b\}\[2J\\u\{9b\}1m\n/);
   expect(status).toBe(1);
 });
