@@ -3,13 +3,13 @@ import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-pool-worker
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 
-const API_KEY = "first-key,second-key";
+const API_KEY = "first-key";
 
 const worker = cloudflareTest(async () => {
   // Wrangler looks for the secret here when it reads wrangler.toml, and would log that it found it.
   Object.assign(process.env, { API_KEY, WRANGLER_LOG: "warn" });
   const MIGRATIONS = await readD1Migrations("migrations");
-  return { wrangler: { configPath: "wrangler.toml" }, miniflare: { bindings: { API_KEY, MIGRATIONS } } };
+  return { wrangler: { configPath: "wrangler.toml" }, miniflare: { bindings: { API_KEY, API_KEY_SECOND: "second-key", MIGRATIONS } } };
 });
 
 // Loads its files without their source maps: these refer to sources that the package does not contain, and Vite warns about it.

@@ -3,6 +3,7 @@
 
 import { Router } from "itty-router/Router";
 import { authenticate } from "./http/authentication.ts";
+import { rejectWhileClosed } from "./http/maintenance.ts";
 import { type Context, preflight, rejectTrailingSlash, unrouted } from "./http/routing.ts";
 import { deprecated } from "./pets/deprecation.ts";
 import { createPet, getPet, listPets } from "./pets/operations.ts";
@@ -12,7 +13,7 @@ export const router = Router<Context, [Env]>();
 
 router
   .options("*", preflight(router.routes))
-  .all("/v1/*", authenticate, rejectTrailingSlash)
+  .all("/v1/*", authenticate, rejectWhileClosed, rejectTrailingSlash)
   .get("/v1/pets", listPets)
   .post("/v1/pets", createPet)
   .get("/v1/pets/:petId", deprecated(getPet))

@@ -1,6 +1,6 @@
-// API keys, sent as bearer tokens (RFC 6750). They are compared in constant time, in buffers of one fixed length and with every
-// valid key, so that timing reveals neither a length nor a common prefix. Without a valid key in the secret, every request gets
-// a 500.
+// API keys, sent as bearer tokens (RFC 6750). Each is a secret of its own, so Wrangler's commands add, list and revoke one. They are
+// compared in constant time, in buffers of one fixed length and with every valid key, so that timing reveals neither a length
+// nor a common prefix. Without a valid key, every request gets a 500.
 
 import { ApiError } from "./errors.ts";
 import { logFailure } from "./log.ts";
@@ -16,9 +16,9 @@ const MAX_LENGTH = 512; // characters of a key, of one byte each
 // Shared by all requests, because no other request can run between filling and comparing it.
 const presented = new Uint8Array(MAX_LENGTH);
 
-/** Throws 401 unless the request has one of the keys in `API_KEY`, and an Error if that secret has no valid key. */
+/** Throws 401 unless the request has the key of one of the secrets, and an Error if none of them is a valid key. */
 export function authenticate({ request }: Context, env: Env): void {
-  const valid = keysOf(env.API_KEY, request);
+  const valid = keysIn(env, request);
   const [, credentials] = /^Bearer +(.*)$/is.exec(request.headers.get("Authorization") ?? "") ?? [];
   if (!credentials) throw new ApiError("unauthorized", KEY_REQUIRED, { "WWW-Authenticate": CHALLENGE });
   pad(presented, credentials);
@@ -33,31 +33,33 @@ export function authenticate({ request }: Context, env: Env): void {
   }
 }
 
-// Prepared once, because the secret does not change while an isolate lives. Tests change it.
-let prepared: { secret: string | undefined; keys: Uint8Array[] } | undefined;
+type SecretName = "API_KEY" | `API_KEY_${string}`;
 
-function keysOf(secret: string | undefined, request: Request): Uint8Array[] {
-  if (!prepared || prepared.secret !== secret) {
-    const { keys, problem } = readKeys(secret ?? "");
-    prepared = { secret, keys: keys.map((key) => pad(new Uint8Array(MAX_LENGTH), key)) };
-    // If no entry is valid, every request logs the failure below.
-    if (problem && keys.length > 0)
-      logFailure("configuration", `Secret API_KEY is partly ignored: ${problem}.`, request);
-  }
-  if (prepared.keys.length === 0) throw new Error("The secret API_KEY is missing or has no valid key.");
-  return prepared.keys;
+const isSecretName = (name: string): name is SecretName => /^API_KEY(_.+)?$/.test(name);
+
+// Each secret as it was when a request last came: its value, and the key if that is valid. The bindings of a running isolate may
+// change, so the values are compared for every request.
+const prepared = new Map<SecretName, { value: unknown; keys: Uint8Array[] }>();
+
+function keysIn(env: Env, request: Request): Uint8Array[] {
+  const keys = Object.keys(env)
+    .filter(isSecretName)
+    .flatMap((name) => keysOf(name, env[name], request));
+  if (keys.length === 0) throw new Error("No secret has a valid key: set API_KEY.");
+  return keys;
 }
 
-/** The valid keys of a secret, which is a comma-separated list, and which of its other entries, counted from 1, are a problem. */
-export function readKeys(secret: string): { keys: string[]; problem: string } {
-  const entries = secret.split(",").map((entry) => entry.trim());
-  const invalid = entries.flatMap((entry, index) => (isKey(entry) ? [] : [index + 1]));
-  const places = invalid.join(", ");
-  const problem = invalid.length > 1 ? `entries ${places} are not valid keys` : `entry ${places} is not a valid key`;
-  return { keys: entries.filter(isKey), problem: invalid.length > 0 ? problem : "" };
+/** The key of a secret, unless it is not valid. That is logged once, because a flood of requests would fill a billed log. */
+function keysOf(name: SecretName, value: unknown, request: Request): Uint8Array[] {
+  const last = prepared.get(name);
+  if (last && last.value === value) return last.keys;
+  const keys = typeof value === "string" && isKey(value) ? [pad(new Uint8Array(MAX_LENGTH), value)] : [];
+  prepared.set(name, { value, keys });
+  if (keys.length === 0) logFailure("configuration", `Secret ${name} is not a valid key and is ignored.`, request);
+  return keys;
 }
 
-const isKey = (text: string): boolean => text.length <= MAX_LENGTH && TOKEN.test(text);
+export const isKey = (text: string): boolean => text.length <= MAX_LENGTH && TOKEN.test(text);
 
 const encoder = new TextEncoder();
 

@@ -57,20 +57,29 @@ export function describePaths(paths: Record<`/${string}`, PathItem>) {
 }
 
 // The examples of these errors are for a request without an Idempotency-Key.
-const AFTER_FAILED_POST = `What you sent may have been added. Send it again with the same \`${IDEMPOTENCY_HEADER}\` or, if it had none, look for it first.`;
+const MAY_BE_STORED = `what you sent may have been added. Send it again with the same \`${IDEMPOTENCY_HEADER}\` or, if it had none, look for it first.`;
+const CLOSED_OR_UNAVAILABLE =
+  "The store is temporarily unavailable or, if `message` says so, the service is closed for maintenance, and the request was not carried out.";
 
 function commonErrors(method: string, pathMethods: string[], headers: Headers): Responses {
   const methods = allowed(pathMethods);
   const wrong = ["PUT", "PATCH", "DELETE", "TRACE"].find((candidate) => !pathMethods.includes(candidate)) ?? "";
   const allow = { Allow: constant("The methods that the path supports (RFC 9110).", methods) };
   const optional = mapValues(headers, (described) => ({ ...described, required: false }));
-  const [internal, unavailable, advice] =
-    method === "post" ? [INTERNAL_OR_STORED, UNAVAILABLE_OR_STORED, AFTER_FAILED_POST] : [INTERNAL, UNAVAILABLE];
   const retryAfter = { "Retry-After": header("Seconds to wait before a retry.", { type: "integer", minimum: 1 }) };
+  const [internal, whenFailed, unavailable, whenUnavailable] =
+    method === "post"
+      ? [
+          INTERNAL_OR_STORED,
+          `The service failed, and ${MAY_BE_STORED}`,
+          UNAVAILABLE_OR_STORED,
+          `${CLOSED_OR_UNAVAILABLE} Otherwise, ${MAY_BE_STORED}`,
+        ]
+      : [INTERNAL, INTERNAL, UNAVAILABLE, CLOSED_OR_UNAVAILABLE];
   return {
     ...error("unauthorized", KEY_REQUIRED, { "WWW-Authenticate": challenge }, "The API key is missing or not valid."),
     ...error("method_not_allowed", notAllowed(wrong, methods), allow, "The path does not support this method."),
-    ...error("internal_error", internal, optional, advice),
-    ...error("service_unavailable", unavailable, { ...headers, ...retryAfter }, advice),
+    ...error("internal_error", internal, optional, whenFailed),
+    ...error("service_unavailable", unavailable, { ...optional, ...retryAfter }, whenUnavailable),
   };
 }

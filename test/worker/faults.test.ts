@@ -10,6 +10,7 @@ import {
   countPets,
   createPet,
   expectError,
+  NO_KEYS,
   ORIGIN,
   PERFORM,
   type RequestOptions,
@@ -132,7 +133,7 @@ describe("a failure of D1 after a create was sent", () => {
   });
 
   it("does not say so if nothing was sent", async () => {
-    for (const bindings of [{ API_KEY: "" }, { DB: undefined }]) {
+    for (const bindings of [NO_KEYS, { DB: undefined }]) {
       expectError(await createPet(REX, { bindings }), INTERNAL);
     }
   });

@@ -14,6 +14,9 @@ import {
 
 export type { Answer } from "../conformance.ts";
 
+/** The bindings of a service without an API key. */
+export const NO_KEYS = { API_KEY: undefined, API_KEY_SECOND: undefined };
+
 export const ORIGIN = "https://store.example";
 
 export interface RequestOptions {
@@ -22,7 +25,7 @@ export interface RequestOptions {
   authorization?: string | null;
   headers?: Record<string, string>;
   body?: BodyInit;
-  /** Bindings that replace the real ones. */
+  /** Bindings that replace the real ones. An undefined one does not exist. */
   bindings?: { [K in keyof Env]?: Env[K] | undefined };
 }
 
@@ -31,7 +34,8 @@ export async function call(path: string, options: RequestOptions = {}): Promise<
   const headers = new Headers(init.headers);
   if (authorization !== null) headers.set("Authorization", authorization);
   const request = new Request(ORIGIN + path, { ...init, headers });
-  const response = await service.fetch(request, { ...env, ...bindings } as Env);
+  const replaced = Object.entries({ ...env, ...bindings }).filter(([, binding]) => binding !== undefined);
+  const response = await service.fetch(request, Object.fromEntries(replaced) as unknown as Env);
   const answer = { status: response.status, headers: response.headers, text: await response.text() };
   expectCommonHeaders(answer);
   expectDescribed(request.method, path, answer);
