@@ -9,7 +9,10 @@ const worker = cloudflareTest(async () => {
   // Wrangler looks for the secret here when it reads wrangler.toml, and would log that it found it.
   Object.assign(process.env, { API_KEY, WRANGLER_LOG: "warn" });
   const MIGRATIONS = await readD1Migrations("migrations");
-  return { wrangler: { configPath: "wrangler.toml" }, miniflare: { bindings: { API_KEY, API_KEY_SECOND: "second-key", MIGRATIONS } } };
+  return {
+    wrangler: { configPath: "wrangler.toml" },
+    miniflare: { bindings: { API_KEY, API_KEY_SECOND: "second-key", MIGRATIONS } },
+  };
 });
 
 // Loads its files without their source maps: these refer to sources that the package does not contain, and Vite warns about it.

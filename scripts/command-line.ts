@@ -4,9 +4,12 @@
 import { constants } from "node:os";
 
 /** What `read` returns. If it throws, prints why, and how the command is used, and ends the process with 2. */
-export function readArguments<T>(usage: string, read: (args: string[], env: NodeJS.Dict<string>) => T): T {
+export async function readArguments<T>(
+  usage: string,
+  read: (args: string[], env: NodeJS.Dict<string>) => T | Promise<T>,
+): Promise<T> {
   try {
-    return read(process.argv.slice(2), process.env);
+    return await read(process.argv.slice(2), process.env);
   } catch (failure) {
     return exit(`${(failure as Error).message}\nusage: ${usage}`, 2);
   }

@@ -14,7 +14,7 @@ type Work = (store: Connection, file: string, hasFlag: boolean) => Promise<strin
 export async function command(name: string, work: Work, again: string, flag = ""): Promise<void> {
   const known = [LOCAL, ...environmentNames()];
   const usage = `npm run ${name} -- <${known.join("|")}> <file> ${flag && `[${flag}]`}`;
-  const [environment, file, hasFlag] = readArguments(usage, (args) => parseArguments(args, known, flag));
+  const [environment, file, hasFlag] = await readArguments(usage, (args) => parseArguments(args, known, flag));
   // The default action would skip what cleans up on `exit`.
   onInterruption((_, status) => exit(`Interrupted. ${again}`, status));
   try {

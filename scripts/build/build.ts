@@ -4,6 +4,7 @@
 import { cpSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
+import { currentCommit } from "../commit.ts";
 import { applyLocalMigrations } from "../environment.ts";
 
 const SECRETS = join(import.meta.dirname, "../../.dev.vars");
@@ -19,15 +20,15 @@ try {
 }
 if (WRANGLER_COMMAND === "dev") await prepareLocalService();
 if (WRANGLER_COMMAND === "deploy") {
-  console.log(`This neither applies migrations nor tests the version before callers get it: npm run deploy:<environment> does both.
-If the database does not exist, Wrangler creates it near this computer, for good ("Setup" in docs/OPERATIONS.md).`);
+  console.log(`This is commit ${currentCommit() || "unknown"}, and callers get it without a test. Migrations are not applied: npm run
+deploy:<environment> does both. If the database does not exist, Wrangler creates it near this computer, for good.`);
 }
 
 /** Creates what a fresh clone lacks, the local key and tables, and prints what a newcomer needs. Throws WranglerFailed. */
 async function prepareLocalService(): Promise<void> {
   cpSync(`${SECRETS}.example`, SECRETS, { force: false });
   await applyLocalMigrations();
-  const [key] = (parseEnv(readFileSync(SECRETS, "utf8"))["API_KEY"] ?? "").split(",");
-  console.log(`The guide is at /, the API reference at /reference and the service at /v1. Its key is ${key} (.dev.vars).
+  const { API_KEY } = parseEnv(readFileSync(SECRETS, "utf8"));
+  console.log(`The guide is at / and the service at /v1. Its API key is ${API_KEY} (.dev.vars).
 To empty the store, stop the service and remove .wrangler/state.`);
 }

@@ -1,30 +1,30 @@
-// Deploys an environment: `npm run deploy:<environment>`, with one of its keys in API_KEY. It applies the migrations, and puts a
-// test between the upload of a version and its traffic. The order of the steps protects callers: until the last one they get the
-// current version, and then one that has passed the test, so there is nothing to undo.
+// Deploys an environment: `npm run deploy:<environment>`. It applies the migrations, and puts a test between the upload of a
+// version and its traffic. The order of the steps protects callers: until the last one they get the current version, and then one
+// that has passed the test, so their traffic never has to be given back. (Migrations, addresses and settings take effect before.)
 
-import { spawnSync } from "node:child_process";
 import { appendFileSync } from "node:fs";
 import { exit, onInterruption, readArguments } from "../command-line.ts";
+import { currentCommit } from "../commit.ts";
 import { readEnvironment } from "../environment.ts";
 import { insist, WranglerFailed, wrangler } from "../wrangler.ts";
+import { readKey } from "./key.ts";
 import { INTERVAL } from "./poll.ts";
-import { parseBase, parseKey, smoke, waitUntilReady } from "./smoke.ts";
-import { changeTraffic, type Run, readTraffic } from "./traffic.ts";
-
-const USAGE = "npm run deploy:<environment>, with one of its keys in the environment variable API_KEY";
+import { parseBase, smoke, waitUntilReady } from "./smoke.ts";
+import { changeTraffic, expectTraffic, type Run, readTraffic } from "./traffic.ts";
 
 // A new version, and the override that tests it, take some seconds to be known everywhere. More than 90 have been seen.
 const PATIENCE = 180_000; // milliseconds
 
-export type Task = ReturnType<typeof readTask>;
+export type Task = ReturnType<typeof readTask> & {
+  /** One of the environment's API keys, for the test. */
+  key: string;
+};
 
 /** What to deploy. Throws with a message for the operator. */
 export function readTask([name = "", ...flags]: string[], env: NodeJS.Dict<string>) {
   if (flags.length > 0) throw new Error("A deployment has no flags.");
   return {
     environment: readEnvironment(name),
-    /** One of the environment's keys, for the test. */
-    key: parseKey(env["API_KEY"]),
     /** If it differs from what Wrangler prints. A workflow sets it to an empty string if its variable is not set. */
     base: env["SMOKE_URL"] ? parseBase("SMOKE_URL", env["SMOKE_URL"]) : undefined,
     githubOutput: env["GITHUB_OUTPUT"],
@@ -42,7 +42,7 @@ export async function deploy(
   pace = { interval: INTERVAL, patience: PATIENCE },
 ): Promise<void> {
   const limits = { ...pace, signal };
-  const waits = `Waits for it up to ${pace.patience / 60_000} minutes`;
+  const waits = `Each request is repeated for up to ${pace.patience / 60_000} minutes`;
   const begin = (step: string) => {
     signal.throwIfAborted();
     console.log(`\n== ${name}: ${step}\n`);
@@ -54,7 +54,7 @@ export async function deploy(
     if (!/\[code:\s(10007|10090)\]/.test(failure.message)) throw failure;
     throw new Error(`The Worker ${worker} does not exist in this account (npx wrangler whoami). Create it and, if it does not exist either,
 its database ("Set up an environment" in docs/OPERATIONS.md):
-npx wrangler d1 create ${database} --location=… --update-config=false
+npx wrangler d1 create ${database} --location=weur --update-config=false
 npx wrangler secret put API_KEY --env ${name}`);
   });
   // What a killed deployment has left at 0% is removed.
@@ -63,21 +63,31 @@ npx wrangler secret put API_KEY --env ${name}`);
     throw new Error(`Several versions share the traffic: ${before}
 Give all of it to one of them, and deploy again: npx wrangler versions deploy <version>@100% -y --env ${name}`);
   }
+  const secrets: { name: string }[] = JSON.parse(await run("secret", "list"));
+  // A version that is uploaded while the service is closed would be the latest, and Cloudflare would refuse to open the service.
+  if (secrets.some(({ name }) => name === "MAINTENANCE")) {
+    throw new Error(`The service is closed for maintenance. Ask who closed it, open it, and deploy again:
+npx wrangler secret delete MAINTENANCE --env ${name}
+To deliver a fix while it is closed, without migrations and test: npx wrangler deploy --env ${name}`);
+  }
   console.log(current);
 
+  const commit = currentCommit();
+  const state = commit.endsWith("-dirty") ? " (with changes that are not committed)" : "";
+  begin(`Commit ${commit || "unknown"}${state}: migrations`);
   // Callers are not affected: the current version works with the migrations, and an address leads to whichever version serves.
-  begin("Migrations");
   console.log(await run("d1", "migrations", "apply", "DB", "--remote"));
   begin("Addresses");
   const base = baseIn(await run("triggers", "deploy"), given);
   console.log(base);
   begin("New version");
-  const version = await upload(run);
+  // Somebody may have closed the service meanwhile, which makes a version, too.
+  await expectTraffic(run, [before]);
+  const version = await upload(run, commit);
   console.log(version);
 
   const testing = `${current} ${version}@0%`;
   const promoted = `${version}@100%`;
-  const goBack = `npx wrangler versions deploy ${current} -y --env ${name}`;
   try {
     begin(`Smoke test of the new version, which callers do not get yet. ${waits}`);
     await changeTraffic(run, [before], testing, pace.interval, signal);
@@ -88,21 +98,23 @@ Give all of it to one of them, and deploy again: npx wrangler versions deploy <v
     // A later `wrangler secret put` could put live what stays at 0%.
     const leaving = changeTraffic(run, [before, testing], current, pace.interval);
     const problem = await leaving.catch((problem: Error) => problem);
-    const messages = new Set([(failure as Error).message, problem?.message ?? `Traffic: ${current}`]);
-    const remedy = problem instanceof WranglerFailed ? `\n\nGive the current version all traffic:\n${goBack}` : "";
-    throw new Error(`${[...messages].join("\n")}
-
-npx wrangler secret put is refused until a deployment succeeds. Do not deploy the latest version, as Wrangler then advises: it has
-not passed the test. To change the keys, run this command, and deploy again:
-npx wrangler versions secret put API_KEY --env ${name}${remedy}`);
+    const messages = new Set([
+      (failure as Error).message,
+      problem?.message ?? `Callers get the version before: ${current}`,
+    ]);
+    const remedy =
+      problem instanceof WranglerFailed
+        ? `Give the version before all traffic: npx wrangler versions deploy ${current} -y --env ${name}`
+        : 'If Wrangler now refuses to change a secret: "Put a commit live" in docs/OPERATIONS.md.';
+    throw new Error([...messages, remedy].join("\n"));
   }
 
   await waitUntilReady({ base, version }, limits).catch(async ({ message }: Error) => {
     const now = await insist(() => readTraffic(run), pace.interval).catch(({ message }: Error) => message);
     if (now !== promoted) throw new Error(`The traffic has changed since, or cannot be read: ${now}\n${message}`);
-    const isFirst = await isDraft(run, current).catch(() => false);
-    const advice = isFirst ? "" : `\nTo go back to the version before:\n${goBack}`;
-    throw new Error(`${message}\nVersion ${version} gets all traffic at ${base}${advice}`);
+    throw new Error(`${message}
+Version ${version} gets all traffic at ${base}. The version before: ${current}
+To go back: "A new version is bad" in docs/OPERATIONS.md.`);
   });
   if (githubOutput) appendFileSync(githubOutput, `url=${base}\n`);
   console.log(`\n${worker}: version ${version} serves all requests at ${base}`);
@@ -115,30 +127,21 @@ export function baseIn(output: string, given?: string): string {
   return given ?? `https://${host}/v1`;
 }
 
-async function upload(run: Run): Promise<string> {
-  const git = (...args: string[]) => spawnSync("git", args, { encoding: "utf8" }).stdout?.trim() ?? "";
-  // Untracked files count, because an untracked migration is applied too.
-  const dirty = git("status", "--porcelain", "--untracked-files") ? "-dirty" : "";
-  const tag = `--tag=${git("rev-parse", "--short", "HEAD") || "no-commit"}${dirty}`;
-  const message = `--message=${(git("log", "-1", "--format=%s") || "no commit").slice(0, 100)}`;
-  const output = await run("versions", "upload", tag, message);
+async function upload(run: Run, commit: string): Promise<string> {
+  const output = await run("versions", "upload", `--tag=${commit || "no-commit"}`);
   const [, version] = /^Worker Version ID: (\S+)$/m.exec(output) ?? [];
   if (!version) throw new Error("Wrangler did not print the id of the new version.");
   return version;
-}
-
-/** Whether a version with all traffic is what `wrangler secret put` uploads if there is no Worker: it has no database. */
-async function isDraft(run: Run, traffic: string): Promise<boolean> {
-  const view = await run("versions", "view", traffic.replace("@100%", ""), "--json");
-  const { resources }: { resources: { bindings: { type: string }[] } } = JSON.parse(view);
-  return !resources.bindings.some(({ type }) => type === "d1");
 }
 
 // One Ctrl-C arrives twice, within milliseconds, if npm passes it on too: that depends on its shell.
 const SAME_KEY_PRESS = 500; // milliseconds
 
 if (import.meta.main) {
-  const task = readArguments(USAGE, readTask);
+  const task = await readArguments("npm run deploy:<environment>", async (args, env) => ({
+    ...readTask(args, env),
+    key: await readKey(),
+  }));
   const { name } = task.environment;
   const interruption = new AbortController();
   let [interrupted, status] = [0, 1];

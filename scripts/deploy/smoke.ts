@@ -1,20 +1,14 @@
 // The smoke test: what every deployment must do, from outside. It only reads, and sends requests that must be rejected, so it
-// stores nothing. `npm run smoke -- <base URL>`, with a key in API_KEY, runs it against any service.
+// stores nothing. `npm run smoke -- <base URL>` runs it against any service.
 
-import { CHALLENGE, INVALID_TOKEN, readKeys } from "../../src/http/authentication.ts";
+import { CHALLENGE, INVALID_TOKEN } from "../../src/http/authentication.ts";
 import { DEPRECATION_HEADERS } from "../../src/pets/deprecation.ts";
 import { exit, readArguments } from "../command-line.ts";
+import { readKey } from "./key.ts";
 import { INTERVAL, type Limits, poll, type Reply, type Target } from "./poll.ts";
 
-/** One key. Throws with a message for the operator, which does not quote it. */
-export function parseKey(API_KEY = ""): string {
-  const { keys, problem } = readKeys(API_KEY);
-  const [key] = keys;
-  if (key && keys.length === 1 && !problem) return key;
-  throw new Error("API_KEY must be one key: up to 512 letters, digits and -._~+/ characters, and = only at its end.");
-}
-
-const THIS_MACHINE = /^(localhost|127(\.\d+){3}|\[::1\])$/;
+/** The host names of this machine. */
+export const THIS_MACHINE = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 
 /**
  * A base URL, without a slash at its end. A key sent over plain HTTP can be read on the way, so that is possible only on this
@@ -78,10 +72,9 @@ function expect(reply: Reply, status: number, text: string, headers: Record<stri
 }
 
 if (import.meta.main) {
-  const usage = "npm run smoke -- <base URL that ends in /v1>, with a key in the environment variable API_KEY";
-  const { base, key } = readArguments(usage, ([base = ""], { API_KEY }) => ({
+  const { base, key } = await readArguments("npm run smoke -- <base URL that ends in /v1>", async ([base = ""]) => ({
     base: parseBase("The base URL", base),
-    key: parseKey(API_KEY),
+    key: await readKey(),
   }));
   await smoke({ base }, key, { interval: INTERVAL, patience: 30_000 }).catch(({ message }: Error) =>
     exit(`The smoke test failed: ${message}`, 1),

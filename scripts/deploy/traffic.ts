@@ -15,6 +15,13 @@ export async function readTraffic(run: Run): Promise<string> {
   return versions.map(({ version_id, percentage }) => `${version_id}@${percentage}%`).join(" ");
 }
 
+/** Returns the traffic, which must be one of `expected`. Throws an Error if somebody else has changed it, and WranglerFailed. */
+export async function expectTraffic(run: Run, expected: string[]): Promise<string> {
+  const now = await readTraffic(run);
+  if (expected.includes(now)) return now;
+  throw new Error(`Somebody else has changed the traffic or a secret. The traffic is now ${now}`);
+}
+
 /**
  * Changes the traffic from one of `from` to `to`. Tries several times, because that does no harm: an answer can get lost, and then
  * reading shows whether the change took effect. `pause`: as for insist(). Throws an Error if the traffic is none of these,
@@ -22,9 +29,7 @@ export async function readTraffic(run: Run): Promise<string> {
  */
 export async function changeTraffic(run: Run, from: string[], to: string, pause: number, signal?: AbortSignal) {
   const change = async () => {
-    const now = await readTraffic(run);
-    if (now === to) return;
-    if (!from.includes(now)) throw new Error(`Somebody else has changed the traffic. It is now ${now}`);
+    if ((await expectTraffic(run, [...from, to])) === to) return;
     signal?.throwIfAborted();
     // A version that is not named gets no requests.
     await run("versions", "deploy", ...to.split(" "), "-y");

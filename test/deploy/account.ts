@@ -38,8 +38,8 @@ export async function startAccount() {
       const shares = account.traffic?.split(" ").map((share) => share.split("@")) ?? [];
       return shares.reverse().map(([version_id, share = ""]) => ({ version_id, percentage: parseFloat(share) }));
     },
-    /** Whether the version `current` is what `wrangler secret put` uploads if there is no Worker. */
-    isDraft: false,
+    /** The names of the Worker's secrets. */
+    secrets: ["API_KEY", "API_KEY_ALICE"],
     /** The Wrangler commands that were run. */
     commands: [] as string[],
     /** Called before each command and each request. What it throws, the command throws. */
@@ -63,10 +63,8 @@ export async function startAccount() {
     if (!account.traffic) throw new WranglerFailed(command, "This Worker does not exist. [code: 10090]");
     if (command === "deployments status") return JSON.stringify({ versions: account.versions() });
     if (command === "versions upload") return "Total Upload: 1 KiB\nWorker Version ID: new\nUploaded";
-    if (command.startsWith("versions view")) {
-      const bindings = [{ type: "secret_text" }, ...(account.isDraft ? [] : [{ type: "d1" }])];
-      return JSON.stringify({ resources: { bindings } });
-    }
+    if (command === "secret list")
+      return JSON.stringify(account.secrets.map((name) => ({ name, type: "secret_text" })));
     if (command.startsWith("versions deploy ")) account.traffic = command.replace("versions deploy ", "");
     return "";
   }

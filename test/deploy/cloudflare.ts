@@ -90,7 +90,9 @@ export async function startCloudflare() {
     const id = `version${cloudflare.uploads.length}`;
     return ok({ id, startup_time_ms: 1, metadata: {}, resources: { script: {} } });
   });
-  router.get("/workers/scripts/:name/secrets", () => ok([{ name: "API_KEY", type: "secret_text" }]));
+  router.get("/workers/scripts/:name/secrets", () =>
+    ok(account.secrets.map((name) => ({ name, type: "secret_text" }))),
+  );
   const metadata = { created_on: new Date().toISOString(), source: "wrangler", author_email: "" };
   router.get("/workers/scripts/:name/versions/:id", ({ params: { id } }) =>
     ok({ id, metadata, resources: { script: {}, script_runtime: {}, bindings: [] } }),

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { baseIn, deploy as runDeployment, readTask } from "../../scripts/deploy/deploy.ts";
+import { parseKey } from "../../scripts/deploy/key.ts";
 import { environmentNames, readEnvironment } from "../../scripts/environment.ts";
 import { WranglerFailed } from "../../scripts/wrangler.ts";
 import { type Account, startAccount } from "./account.ts";
@@ -25,8 +26,8 @@ beforeEach(async () => {
 afterEach(() => account[Symbol.asyncDispose]());
 
 /** Deploys to staging. Returns the message of the failure, if any. */
-async function deploy(API_KEY = "key"): Promise<string> {
-  const task = readTask(["staging"], { API_KEY, SMOKE_URL: account.base, GITHUB_OUTPUT });
+async function deploy(key = "key"): Promise<string> {
+  const task = { ...readTask(["staging"], { SMOKE_URL: account.base, GITHUB_OUTPUT }), key };
   return runDeployment(task, interruption.signal, account.run, { interval: 1, patience: 0 }).then(
     () => "",
     ({ message }: Error) => message,
@@ -40,8 +41,8 @@ const [TEST, PROMOTE, LEAVE_ALONE] = [
   "versions deploy new@100%",
   "versions deploy current@100%",
 ];
-const REFUSED = "npx wrangler secret put is refused until a deployment succeeds.";
-const GO_BACK = "npx wrangler versions deploy current@100% -y --env staging";
+const UNCHANGED = `Callers get the version before: current@100%
+If Wrangler now refuses to change a secret: "Put a commit live" in docs/OPERATIONS.md.`;
 
 /** All moments of a deployment that succeeds: its commands and requests. */
 async function momentsOf(): Promise<string[]> {
@@ -54,36 +55,36 @@ async function momentsOf(): Promise<string[]> {
 it("tests the new version at 0%, and then gives it all traffic", async () => {
   expect(await deploy()).toBe("");
   expect(account.commands.filter((command) => command !== "deployments status")).toEqual([
+    "secret list",
     "d1 migrations apply DB",
     "triggers deploy",
     "versions upload",
     TEST,
     PROMOTE,
   ]);
-  // The traffic is read before each change of it, too.
-  expect(account.commands.filter((command) => command === "deployments status").length).toBe(3);
+  // The traffic is read before the upload, and before each change of it, too.
+  expect(account.commands.filter((command) => command === "deployments status").length).toBe(4);
   expect(print.mock.lastCall).toEqual([`\nanimal-store-staging: version new serves all requests at ${account.base}`]);
   expect(readFileSync(GITHUB_OUTPUT, "utf8")).toBe(`url=${account.base}\n`);
 });
 
-it("says how to create a Worker that does not exist, and changes nothing", async () => {
-  account.traffic = undefined;
-  expect(await deploy()).toContain(`("Set up an environment" in docs/OPERATIONS.md):
-npx wrangler d1 create animal-store-staging --location=… --update-config=false
-npx wrangler secret put API_KEY --env staging`);
-  expect(account.commands).toEqual(["deployments status"]);
+it("changes nothing while the service is closed, and says how to open it", async () => {
+  account.secrets.push("MAINTENANCE");
+  expect(await deploy()).toMatch(
+    /^The service is closed for maintenance\..*\nnpx wrangler secret delete MAINTENANCE --env staging\n/,
+  );
+  expect(account.commands).toEqual(["deployments status", "secret list"]);
 });
 
-it("says how to create a database that does not exist, and uploads nothing", async () => {
-  const printed =
-    "✘ [ERROR] Couldn't find a D1 DB named 'animal-store-staging' (bound as 'DB') in the API. Run 'wrangler d1 create";
-  account.onMoment = (moment) => {
-    if (moment.startsWith("d1")) throw new WranglerFailed("d1 migrations", printed);
-  };
-  expect(await deploy()).toContain(
-    "\nnpx wrangler d1 create animal-store-staging --location=… --update-config=false\n",
-  );
-  expect(account.commands).toEqual(["deployments status", "d1 migrations apply DB"]);
+it("uploads nothing if a secret, and with it the traffic, has changed since it began", async () => {
+  for (const moment of ["d1 migrations apply DB", "triggers deploy"]) {
+    account.traffic = "current@100%";
+    account.onDone = (command) => {
+      if (command === moment) account.traffic = "closed@100%";
+    };
+    expect(await deploy()).toBe("Somebody else has changed the traffic or a secret. The traffic is now closed@100%");
+    expect(account.commands).not.toContain("versions upload");
+  }
 });
 
 it("leaves split traffic alone, and says how to end it", async () => {
@@ -113,9 +114,8 @@ describe("whatever ends it before the last step, the current version is left alo
       const message = await deploy();
       expect(message).toContain("502 Bad Gateway");
       expect(account.traffic).toBe("current@100%");
-      expect(message.includes(REFUSED)).toBe(
-        account.commands.includes("versions upload") && broken !== "versions upload",
-      );
+      const isUploaded = account.commands.includes("versions upload") && broken !== "versions upload";
+      expect(message.endsWith(UNCHANGED)).toBe(isUploaded);
     }
   });
 
@@ -157,7 +157,8 @@ describe("whatever ends it before the last step, the current version is left alo
     };
     const message = await deploy();
     expect(message).toMatch(/^Interrupted by SIGINT\.\n502 Bad Gateway\n/);
-    expect(message.endsWith(`\nGive the current version all traffic:\n${GO_BACK}`)).toBe(true);
+    const command = "npx wrangler versions deploy current@100% -y --env staging";
+    expect(message.endsWith(`\nGive the version before all traffic: ${command}`)).toBe(true);
     expect(account.commands.filter((command) => command === LEAVE_ALONE).length).toBe(5);
   });
 });
@@ -195,30 +196,19 @@ it.each(["theirs@100%", "current@100% theirs@0%", "current@100%"])(
       expect([reached, account.traffic]).toEqual([reached, theirs]);
       if (theirs !== "current@100%") {
         expect(message).toMatch(
-          RegExp(`(Somebody else has changed the traffic|The traffic has changed since).* ${theirs}$`, "m"),
+          RegExp(`(Somebody else has changed the traffic or a secret|The traffic has changed since).* ${theirs}$`, "m"),
         );
       }
     }
   },
 );
 
-describe("a version that does not answer once it has all traffic", () => {
-  beforeEach(() => {
-    account.onRequest = () => (account.traffic === "new@100%" ? [503, "busy"] : undefined);
-  });
-
-  it("keeps it, and the last line is the command that goes back", async () => {
-    expect(await deploy()).toBe(`${account.base}/pets answers 503: busy
-Version new gets all traffic at ${account.base}
-To go back to the version before:
-${GO_BACK}`);
-    expect(account.traffic).toBe("new@100%");
-  });
-
-  it("keeps it, and there is no way back from a first deployment", async () => {
-    account.isDraft = true;
-    expect((await deploy()).split("\n").at(-1)).toBe(`Version new gets all traffic at ${account.base}`);
-  });
+it("keeps a version that does not answer once it has all traffic, and says how to go back", async () => {
+  account.onRequest = () => (account.traffic === "new@100%" ? [503, "busy"] : undefined);
+  expect(await deploy()).toBe(`${account.base}/pets answers 503: busy
+Version new gets all traffic at ${account.base}. The version before: current@100%
+To go back: "A new version is bad" in docs/OPERATIONS.md.`);
+  expect(account.traffic).toBe("new@100%");
 });
 
 describe("the command line", () => {
@@ -228,32 +218,33 @@ describe("the command line", () => {
     expect(readEnvironment("staging")).toEqual({ name: "staging", worker, database: worker });
   });
 
-  const secret = "s3cret-value";
-  const TOO_MANY = "API_KEY must be one key: up to 512 letters, digits and -._~+/ characters, and = only at its end.";
   it.each([
     [[], {}, "The environment must be staging or production."],
     [["test"], {}, "The environment must be staging or production."],
     [["staging", "--new-key"], {}, "A deployment has no flags."],
-    [["staging"], { API_KEY: "" }, TOO_MANY],
-    [["staging"], { API_KEY: `${secret},b` }, TOO_MANY],
-    [["staging"], { API_KEY: `${secret}\n${secret}` }, TOO_MANY],
-    [["staging"], { API_KEY: "k".repeat(513) }, TOO_MANY],
     [["staging"], { SMOKE_URL: "http://example.com/v1" }, "SMOKE_URL must be an https URL that ends in /v1, or "],
     [["staging"], { SMOKE_URL: "http://127.0.0.1.example.com/v1" }, "or an http URL of localhost."],
     [["staging"], { SMOKE_URL: "https://example.com" }, "SMOKE_URL must be "],
     [["staging"], { SMOKE_URL: "example.com/v1" }, "SMOKE_URL must be "],
-  ])("rejects %j with %j, and quotes no key", (args, env, message) => {
-    const read = () => readTask(args, { API_KEY: secret, ...env });
-    expect(read).toThrow(message);
-    expect(read).not.toThrow(secret);
+  ])("rejects %j with %j", (args, env, message) => {
+    expect(() => readTask(args, env)).toThrow(message);
   });
 
   it.each(["https://api.example.com/v1", "http://localhost:8787/v1", "http://127.1.2.3/v1", "http://[::1]:8787/v1"])(
     "accepts %s, with a slash at its end, too",
     (base) => {
-      expect(readTask(["staging"], { API_KEY: " key\n", SMOKE_URL: `${base}/` })).toMatchObject({ key: "key", base });
+      expect(readTask(["staging"], { SMOKE_URL: `${base}/` })).toMatchObject({ base });
     },
   );
+
+  it("takes the address that Wrangler prints if SMOKE_URL is empty, as in a workflow without the variable", () => {
+    expect(readTask(["staging"], { SMOKE_URL: "" }).base).toBe(undefined);
+  });
+
+  it.each(["", "a,b", "a b", "a\nb", "k".repeat(513)])("accepts no key that is not one: %j", (key) => {
+    expect(() => parseKey(key)).toThrow(/^An API key has 1 to 512 characters: (?!.*(a,b|a b|k{9}))/);
+    expect(parseKey(" key\n")).toBe("key");
+  });
 });
 
 it.each([

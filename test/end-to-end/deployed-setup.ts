@@ -1,28 +1,37 @@
 // A deployed service for the tests over HTTP (`npm run test:deployed`). No test runs if it does not answer or does not have the
-// key, or if it is production, because the tests leave animals there.
+// key, or if its address is not known to be for tests, because the tests leave animals there.
 
 import type { TestProject } from "vitest/node";
 import { exit } from "../../scripts/command-line.ts";
+import { ask, isTerminal, readKey } from "../../scripts/deploy/key.ts";
 import { INTERVAL } from "../../scripts/deploy/poll.ts";
-import { parseBase, parseKey, smoke } from "../../scripts/deploy/smoke.ts";
-import { readEnvironment } from "../../scripts/environment.ts";
+import { parseBase, smoke, THIS_MACHINE } from "../../scripts/deploy/smoke.ts";
+import { environmentNames, readEnvironment } from "../../scripts/environment.ts";
 
 export default async function setup(project: TestProject): Promise<void> {
-  const service = await findService(process.env).catch(({ message }: Error) => exit(message, 1));
-  console.log(`These tests leave some 500 animals, and are meant for staging: ${service.origin}`);
+  const { SMOKE_URL } = process.env;
+  const address = SMOKE_URL || (isTerminal() ? await ask("Base URL of staging, which ends in /v1:") : "");
+  const service = await findService(address, readKey).catch(({ message }: Error) => exit(message, 1));
+  console.log(`These tests leave some 500 animals in ${service.origin}`);
   project.provide("service", service);
 }
 
 /** Throws with a message for the operator. */
-export async function findService({ SMOKE_URL = "", API_KEY }: NodeJS.Dict<string>) {
-  const base = parseBase("SMOKE_URL", SMOKE_URL);
-  const key = parseKey(API_KEY);
-  if (base.includes(readEnvironment("production").worker)) {
-    throw new Error(
-      `${base} is production, and these tests leave animals behind. Set SMOKE_URL to staging's base URL.`,
-    );
+export async function findService(address: string, readKey: () => Promise<string>) {
+  const base = parseBase("SMOKE_URL", address);
+  if (!isForTests(new URL(base).hostname)) {
+    throw new Error(`These tests leave animals behind, and ${base} is not known to be for tests. SMOKE_URL must be an address of this
+machine, or a host whose first label has the word staging, such as staging.example.com or api-staging.example.com.`);
   }
+  const key = await readKey();
   const limits = { interval: INTERVAL, patience: 15_000 };
   await smoke({ base }, key, limits);
   return { origin: base.replace(/\/v1$/, ""), key, isDeployed: true };
+}
+
+function isForTests(host: string): boolean {
+  const [label = ""] = host.split(".");
+  const others = () => environmentNames().filter((name) => name !== "staging");
+  const isOther = () => others().some((name) => label.includes(readEnvironment(name).worker));
+  return THIS_MACHINE.test(host) || (/\bstaging\b/.test(label) && !isOther());
 }

@@ -53,7 +53,7 @@ describe.skipIf(IS_DEPLOYED)(`npm run dev${LOCAL_ONLY}`, () => {
     const [, store = ""] = server.output().match(/stop the service and remove (\S+)\./) ?? [];
     await server.stop();
     rmSync(join(server.folder, store), { recursive: true });
-    write(".dev.vars", "API_KEY=local-key,mine\n");
+    write(".dev.vars", "API_KEY=mine\n");
     server = await startDev(server.folder);
     const headers = { Authorization: "Bearer mine" };
     expect(await send(`${server.origin}/v1/pets`, { headers })).toMatchObject({ status: 200, text: "[]" });

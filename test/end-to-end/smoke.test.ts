@@ -1,4 +1,6 @@
-import { expect, it } from "vitest";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { describe, expect, it } from "vitest";
 import { launch, outcome } from "../processes.ts";
 import { startServer } from "../server.ts";
 import { findService } from "./deployed-setup.ts";
@@ -17,12 +19,41 @@ it("passes against the service", async () => {
   expect(status).toBe(0);
 });
 
-it("prints its usage, and never a key", async () => {
-  for (const { status, output } of [await smoke("s3cret"), await smoke("s3cret,\u{1f511}", `${ORIGIN}/v1`)]) {
+it("prints its usage, and never a key; without a terminal, it needs API_KEY", async () => {
+  for (const [key, args, message] of [
+    ["s3cret", [], "The base URL must be "],
+    ["s3cret,b", [`${ORIGIN}/v1`], "An API key has 1 to 512 characters: "],
+    ["", [`${ORIGIN}/v1`], "Set the environment variable API_KEY to one of the service's API keys."],
+  ] as const) {
+    const { status, output } = await smoke(key, ...args);
+    expect(output).toContain(message);
     expect(output).toContain("usage: npm run smoke -- <base URL that ends in /v1>");
     expect(output).not.toContain("s3cret");
     expect(status).toBe(2);
   }
+});
+
+/** Runs the smoke test on a terminal, with the command `script` of Linux, and types this when it asks. */
+async function smokeOnTerminal(typed: string) {
+  const command = `node scripts/deploy/smoke.ts ${ORIGIN}/v1`;
+  const env = { ...process.env, API_KEY: "" };
+  const child = spawn("script", ["--quiet", "--return", "--command", command, "/dev/null"], { env });
+  let output = "";
+  child.stdout.on("data", (data) => {
+    output += data;
+    if (String(data).includes("API key (not shown): ")) child.stdin.write(typed);
+  });
+  const [status] = await once(child, "close");
+  return { status, output };
+}
+
+it.skipIf(process.platform !== "linux")("asks for the key on a terminal, without showing it", async () => {
+  const { status, output } = await smokeOnTerminal(` ${API_KEY}\n`);
+  expect(output).toContain("The smoke test passed.");
+  expect(output).not.toContain(API_KEY);
+  expect(status).toBe(0);
+  // Ctrl-C.
+  expect((await smokeOnTerminal("s3c\u0003")).status).toBe(130);
 });
 
 it("fails if anything else answers, and prints nothing that controls a terminal", async () => {
@@ -33,9 +64,29 @@ it("fails if anything else answers, and prints nothing that controls a terminal"
   expect(status).toBe(1);
 });
 
-it("npm run test:deployed rejects production, and a key that the service does not have", async () => {
-  const production = findService({ SMOKE_URL: "https://animal-store-production.example/v1", API_KEY: "key" });
-  await expect(production).rejects.toThrow("is production, and these tests leave animals behind.");
-  const wrong = findService({ SMOKE_URL: `${ORIGIN}/v1`, API_KEY: "other-key" });
-  await expect(wrong).rejects.toThrow("The service does not have this key.");
+describe("npm run test:deployed", () => {
+  it.each([
+    "https://api.example.com/v1",
+    "https://animal-store-production.acme-staging.workers.dev/v1",
+    "https://animal-store-production-staging.example.com/v1",
+    "https://mystaging.example.com/v1",
+    "https://example.com/staging/v1",
+    "https://staging@example.com/v1",
+  ])("rejects %s, which is not known to be for tests", async (address) => {
+    await expect(findService(address, expect.fail)).rejects.toThrow("is not known to be for tests.");
+  });
+
+  it.each([
+    "https://animal-store-staging.acme.workers.dev/v1",
+    "https://STAGING.example.com/v1",
+    "https://eu-staging-2.example.com/v1",
+    `${ORIGIN}/v1`,
+  ])("accepts %s", async (address) => {
+    await expect(findService(address, () => Promise.reject(new Error("asked")))).rejects.toThrow("asked");
+  });
+
+  it("rejects a key that the service does not have", async () => {
+    const wrong = findService(`${ORIGIN}/v1`, async () => "other-key");
+    await expect(wrong).rejects.toThrow("The service does not have this key.");
+  });
 });
