@@ -24,7 +24,7 @@ const REMEDIES: [RegExp, string][] = [
   [
     /Couldn't find a D1 DB named '([\w-]+)'/,
     `The database $1 does not exist in this account (npx wrangler whoami). Create it, in a location that cannot be changed later
-("Set up an environment" in docs/OPERATIONS.md):\nnpx wrangler d1 create $1 --location=weur --update-config=false`,
+("Set up an environment" in docs/OPERATIONS.md):\nnpx wrangler d1 create $1 --location=weur`,
   ],
 ];
 

@@ -54,7 +54,7 @@ export async function deploy(
     if (!/\[code:\s(10007|10090)\]/.test(failure.message)) throw failure;
     throw new Error(`The Worker ${worker} does not exist in this account (npx wrangler whoami). Create it and, if it does not exist either,
 its database ("Set up an environment" in docs/OPERATIONS.md):
-npx wrangler d1 create ${database} --location=weur --update-config=false
+npx wrangler d1 create ${database} --location=weur
 npx wrangler secret put API_KEY --env ${name}`);
   });
   // What a killed deployment has left at 0% is removed.

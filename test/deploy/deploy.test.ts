@@ -42,7 +42,7 @@ it("says which of Wrangler's commands are missing", async () => {
   // The draft that this command uploads.
   cloudflare.traffic = "draft@100%";
   const { status, errors } = await run("npm run deploy:staging");
-  expect(errors).toContain("\nnpx wrangler d1 create animal-store-staging --location=weur --update-config=false\n");
+  expect(errors).toContain("\nnpx wrangler d1 create animal-store-staging --location=weur\n");
   expect(status).toBe(1);
   expect(cloudflare.requests.filter((request) => !request.startsWith("GET "))).toEqual([]);
 });
