@@ -1,5 +1,4 @@
-// The environments: the deployed ones, as wrangler.toml describes them, and the local one. Nothing else repeats their names, so
-// renaming the service or an environment changes only that file.
+// The environments: the deployed ones, as wrangler.toml describes them, and the local one.
 
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -30,7 +29,10 @@ export function readEnvironment(name: string) {
   return { name, worker, database: d1_databases[0].database_name };
 }
 
-/** Creates and updates the local tables. Runs Wrangler, which takes a second, only for a new migration. Throws WranglerFailed. */
+/**
+ * Creates and updates the local tables. Throws WranglerFailed. Wrangler takes a second, so it runs only if the migrations are
+ * not the same as the last time.
+ */
 export async function applyLocalMigrations(): Promise<void> {
   const migrations = readdirSync(join(ROOT, "migrations")).sort().join("\n");
   if (existsSync(APPLIED) && readFileSync(APPLIED, "utf8") === migrations) return;

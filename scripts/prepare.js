@@ -1,12 +1,13 @@
-// What npm runs after it has installed the packages. It decides whose Node runs the tools: the project's own comes from a
-// volunteer's packages, so it is used only if the user's Node is too old. JavaScript, because Node 20 may run it.
+// What npm runs after it has installed the packages. It decides whose Node runs the tools from then on: the project's own
+// comes from a volunteer's packages, so it stays only if the user's is too old. (npm may run this script on it, once.)
+// JavaScript, because Node 20 may run it.
 
 import { execSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 
 const LINK = "node_modules/.bin/node";
 
-// The Node that runs npm. This script may already run on the project's own.
+// The Node that runs npm, and not always this script.
 const [, major, minor] = (/node\/v(\d+)\.(\d+)/.exec(process.env.npm_config_user_agent) ?? []).map(Number);
 // The commands need type stripping and import.meta.main. Without the latter, they would do nothing and succeed.
 const isNewEnough = major === 22 ? minor >= 18 : major === 24 ? minor >= 3 : major > 24;

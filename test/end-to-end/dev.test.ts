@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { run } from "../processes.ts";
-import { answers, copyProject, type DevServer, removeProject, startDev } from "./dev-server.ts";
+import { answers, copyProject, type DevServer, KEY, removeProject, startDev } from "./dev-server.ts";
 import { send } from "./send.ts";
 import { IS_DEPLOYED, LOCAL_ONLY } from "./service.ts";
 
@@ -36,17 +36,22 @@ describe.skipIf(IS_DEPLOYED)(`npm run dev${LOCAL_ONLY}`, () => {
     expect(answer).toBe(readme.match(/```json\n(.*)\n/)?.[1]);
   });
 
-  it("names the file and line of a syntax error, and responds again once it is repaired", async () => {
+  it("names the file and line of a syntax error; once it is repaired, applies new migrations and responds", async () => {
+    const migration = "migrations/9999_new.sql";
     const file = "src/pets/pet.ts";
     const source = readFileSync(file, "utf8");
     write(file, `${source}const broken: = 1;\n`);
     try {
       await expect.poll(server.output, SOON).toContain(`${file}:${source.split("\n").length}:`);
       await expect(run("npm", ["run", "build"], server.folder)).rejects.toThrow(file);
+      write(migration, "INSERT INTO pets (name, category_id, status) VALUES ('Migrated', 7, 'sold');");
     } finally {
       write(file, source);
     }
     await expect.poll(() => answers(`${server.origin}/v1/pets`), SOON).toBe(true);
+    const { text } = await send(`${server.origin}/v1/pets`, { headers: KEY });
+    rmSync(join(server.folder, migration));
+    expect(text).toContain("Migrated");
   });
 
   it("starts with a changed key, and with an empty store after it is removed as the output says", async () => {
