@@ -10,7 +10,7 @@ import { VERSION_HEADER } from "../../src/http/responses.ts";
  */
 export type Target = { base: string; version?: string; override?: string };
 
-/** The milliseconds between two requests, and until each one is given up. An aborted `signal` ends all waiting. */
+/** The milliseconds between two tries of a request, and until it is not tried again. An aborted `signal` ends all waiting. */
 export type Limits = { interval: number; patience: number; signal?: AbortSignal };
 
 export type Reply = Awaited<ReturnType<typeof send>>;
@@ -56,10 +56,12 @@ async function send({ base, version, override }: Target, path: string, request: 
   const hidden = key ? text.replaceAll(key, "<key>") : text;
   const excerpt = hidden.replaceAll(/\s+/g, " ").slice(0, 300);
   const { status } = response;
-  const [by] = /^[\w-]{1,36}$/.exec(response.headers.get(VERSION_HEADER) ?? "") ?? [];
-  if (version && by !== version) {
-    const hint = by && override ? OTHER : status === 403 ? REJECTED : "";
-    throw new Error(`${url} answers ${status} as version ${by ?? "none"} instead of ${version}: ${excerpt}${hint}`);
+  const [answering] = /^[\w-]{1,36}$/.exec(response.headers.get(VERSION_HEADER) ?? "") ?? [];
+  if (version && answering !== version) {
+    const hint = answering && override ? OTHER : status === 403 ? REJECTED : "";
+    throw new Error(
+      `${url} answers ${status} as version ${answering ?? "none"} instead of ${version}: ${excerpt}${hint}`,
+    );
   }
   if (status === 503) throw new Error(`${url} answers 503: ${excerpt}`);
   const sent = `${request.method ?? "GET"} ${path.slice(0, 100)}`;
