@@ -20,11 +20,7 @@ export const Int64 = z.int64({
 /** An int64 in its canonical decimal form, as in a URL. */
 export const Int64Text = z.pipe(
   z.pipe(
-    z.string().check(
-      z.regex(CANONICAL, { ...beCanonical, abort: true }),
-      // Rejects thousands of digits before they are converted.
-      z.regex(/^-?\d{1,19}$/, beInt64),
-    ),
+    z.string().check(z.regex(CANONICAL, beCanonical)),
     z.transform((digits: string) => BigInt(digits)),
   ),
   Int64,

@@ -29,7 +29,7 @@ export class Store extends DurableObject<Env> {
       let response = NOTHING;
       for (let call = 0; call < Number(headers.get("Times")); call++) {
         response = await handle(new Request(url, sent), env);
-        if (!response.ok) throw new Error(`${method} ${url} was answered ${response.status}`);
+        if (response.status >= 500) throw new Error(`${method} ${url} was answered ${response.status}`);
       }
       transaction.rollback();
       return new Response(`${response.status} ${await response.text()}`);
