@@ -36,7 +36,7 @@ export async function runStatement<T>(statement: D1PreparedStatement, read: (row
   } catch (failure) {
     const message = failure instanceof Error ? failure.message : "";
     const failed = new StatementFailed(message, { cause: failure });
-    if (!failed.isTransient && /no such (table|column)/.test(message))
+    if (!failed.isTransient && /no such (table|column)|no column named/.test(message))
       failed.cause = new Error(`${message} (Are the migrations applied? ${MIGRATE})`);
     throw failed;
   }
@@ -52,7 +52,7 @@ export function jsonIn(row: Row | undefined): string {
 }
 
 // Repeating a statement immediately makes these worse.
-const OVERLOADED = /overloaded|queued|\b(CPU|memory)\b.*limit|limit.*\b(CPU|memory)\b/i;
+const OVERLOADED = /overloaded|queued|(CPU time|memory) limit/i;
 
 // D1 has no error codes. https://developers.cloudflare.com/d1/observability/debug-d1/ lists some of its messages; the others
 // were seen in production.

@@ -91,6 +91,7 @@ describe("a transient failure of D1", () => {
     "D1_ERROR: Replica disconnected from primary.",
     "D1_ERROR: internal error; reference = 0s8a7d6f",
     "D1_ERROR: Currently processing a long-running export.",
+    "D1_ERROR: Currently processing a long-running import.",
     "Connection closed: this Durable Object instance is no longer active",
     'D1_ERROR: {"D1_RESET_DO":true}',
     'D1_ERROR: Failed to parse body as JSON, got: {"error":"no such table: SQLITE_ERROR"}',
@@ -166,12 +167,15 @@ describe("any other failure is a 500 that reveals nothing, and its cause is logg
     expectLogged("internal_error", "a value that cannot be printed");
   });
 
-  it("before the migrations, with the command that applies them", async () => {
-    await reset();
+  it.each([
+    ["all migrations", reset],
+    ["the last one", () => env.DB.exec("ALTER TABLE pets RENAME COLUMN status TO later")],
+  ])("before %s, with the command that applies them", async (_, goBack) => {
+    await goBack();
     await performAll(env.DB, ({ status }) => {
       expect(status).toBe(500);
-      expectLogged("internal_error", "no such table");
-      expectLogged("internal_error", "npx wrangler d1 migrations apply DB --env <environment> --remote");
+      const remedy = "(Are the migrations applied? npx wrangler d1 migrations apply DB --env <environment> --remote)";
+      expectLogged("internal_error", `SQLITE_ERROR ${remedy}`);
     });
   });
 });
