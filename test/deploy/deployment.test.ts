@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { unstable_readConfig as readConfig } from "wrangler";
 import { baseIn, deploy as runDeployment, readTask } from "../../scripts/deploy/deploy.ts";
 import { parseKey } from "../../scripts/deploy/key.ts";
 import { environmentNames, readEnvironment } from "../../scripts/environment.ts";
@@ -212,10 +213,13 @@ To go back: "A new version is bad" in docs/OPERATIONS.md.`);
 });
 
 describe("the command line", () => {
-  it("knows the environments of wrangler.toml", () => {
+  it("knows the environments of wrangler.toml: each has a Worker and a database of its own, and logs no query", () => {
     expect(environmentNames()).toEqual(["staging", "production"]);
-    const worker = "animal-store-staging";
-    expect(readEnvironment("staging")).toEqual({ name: "staging", worker, database: worker });
+    for (const name of environmentNames()) {
+      const worker = `animal-store-${name}`;
+      expect(readEnvironment(name)).toEqual({ name, worker, database: worker });
+      expect(readConfig({ config: "wrangler.toml", env: name }).observability.redact_query_string).toBe(true);
+    }
   });
 
   it.each([
