@@ -25,9 +25,8 @@ export interface DevServer {
 /** A folder with the files of a fresh clone, uncommitted ones included, and the packages already installed. */
 export function copyProject(): string {
   const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
-  const patterns = `.git\n${readFileSync(".gitignore", "utf8")}`
-    .split("\n")
-    .map((line) => line.replace(/^\/|\/$/g, ""));
+  const lines = [".git", ...readFileSync(".gitignore", "utf8").split("\n")];
+  const patterns = lines.map((line) => line.replace(/^\/|\/$/g, ""));
   // As in Git, the last pattern that matches decides, and one that begins with ! keeps the file.
   const decisive = (file: string) => patterns.findLast((pattern) => matchesGlob(file, pattern.replace("!", "")));
   cpSync(".", folder, { recursive: true, filter: (file) => decisive(file)?.startsWith("!") ?? true });
