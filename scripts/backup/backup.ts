@@ -4,16 +4,15 @@
 import { randomUUID } from "node:crypto";
 import { closeSync, fsyncSync, lstatSync, openSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type Connection, checkColumns, readLines } from "./connection.ts";
-import { command } from "./main.ts";
+import { command } from "./command.ts";
+import { readLines, type Store } from "./store.ts";
 
 /** Returns the line to end with. Throws with a message for the operator. */
-export async function backup(store: Connection, file: string): Promise<string> {
+export async function backup(store: Store, file: string): Promise<string> {
   if (lstatSync(file, { throwIfNoEntry: false }))
     throw new Error(`${file} already exists, and a backup never overwrites anything.`);
   // Throws if the folder does not exist.
   const partial = join(realpathSync(dirname(file)), `backup-${randomUUID()}.partial`);
-  await checkColumns(store);
   // Readable only by its owner, because it has Idempotency-Keys.
   const output = openSync(partial, "wx", 0o600);
   process.once("exit", () => rmSync(partial, { force: true }));
@@ -30,4 +29,4 @@ export async function backup(store: Connection, file: string): Promise<string> {
   return `Saved ${store.environment} in ${file}: ${saved} lines.`;
 }
 
-if (import.meta.main) await command("backup", backup, "Nothing was saved. Run the same command again.");
+if (import.meta.main) await command("backup", backup, () => "Nothing was saved. Run the same command again.");

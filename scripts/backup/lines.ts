@@ -58,16 +58,14 @@ export const lineOf = (row: Row & { id: bigint }): Line => ({ id: row.id, text: 
 /** The line that a store printed. */
 export const storedLine = (text: string): Line => lineOf(parseJson(text) as Row & { id: bigint });
 
-/** The SQL that selects the values of a line. From JSON, because the text of an SQL string would end at U+0000. */
-export function valuesSql(text: string): string {
+/**
+ * The statement that stores a line: from JSON, because the text of an SQL string would end at U+0000. It skips a row that is there
+ * already, with its id or its Idempotency-Key, and fails for one that breaks a CHECK, which INSERT OR IGNORE would skip too. Without
+ * WHERE, SQLite would take ON CONFLICT for a join.
+ */
+export function insertSql({ text }: Line): string {
   // Locally, Wrangler removes BEGIN TRANSACTION from a file of SQL, even from a name.
   const json = text.replaceAll("'", "''").replaceAll("BEGIN TRANSACTION", "BEGIN\\u0020TRANSACTION");
-  return `SELECT ${VALUES.join(", ")} FROM (SELECT '${json}' AS j)`;
+  return `INSERT INTO pets (${COVERED_COLUMNS.join(", ")}) SELECT ${VALUES.join(", ")} FROM (SELECT '${json}' AS j)
+  WHERE true ON CONFLICT DO NOTHING;\n`;
 }
-
-/**
- * The statement that stores a line. It skips a row that is there already, with its id or its Idempotency-Key, and fails for one that
- * breaks a CHECK, which INSERT OR IGNORE would skip too. Without WHERE, SQLite would take ON CONFLICT for a join.
- */
-export const insertSql = ({ text }: Line): string =>
-  `INSERT INTO pets (${COVERED_COLUMNS.join(", ")}) ${valuesSql(text)} WHERE true ON CONFLICT DO NOTHING;\n`;

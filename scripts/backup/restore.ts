@@ -1,52 +1,57 @@
 // Loads a file into a store: `npm run restore -- <environment> <file>`. D1's import fails for large files and may store only some
 // rows, so a file is loaded in parts, and a part can be loaded again: rows that are there already are skipped. So after any failure
 // the same part, and after any interruption the same command, is simply run again. At the end everything is read back, which
-// finds whatever was in the way. Only the removal of --replace is not repeated blindly, because ids start at 1 again after it: it
-// fails unless everything that it would remove is saved.
+// finds whatever was in the way. The removal of --replace is different, because ids start at 1 again after it: it fails unless
+// everything that it would remove is saved.
 
+import { lstatSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { backup } from "./backup.ts";
-import { type Connection, checkColumns, readLines } from "./connection.ts";
+import { command } from "./command.ts";
 import { type Input, readInput } from "./input.ts";
-import { COVERED_COLUMNS, insertSql, type Line, ROW_JSON, storedLine, valuesSql } from "./lines.ts";
-import { command } from "./main.ts";
+import { insertSql, LINE_BYTES, type Line, ROW_JSON } from "./lines.ts";
+import { readLines, type Store } from "./store.ts";
 
 // Characters of SQL, of up to 3 bytes. Imports of 5 MB have been seen to fail, and starting Wrangler for each takes a second.
 const PART_LENGTH = 1_500_000;
 
+const CLOSE = 'close the service ("Data is wrong or gone" in docs/OPERATIONS.md)';
+
 /**
- * Returns the line to end with. `replace`: whether to replace what is there if it is not the beginning of the file. `length`:
+ * Returns the text to end with. `replace`: whether to replace what is there if it is not the beginning of the file. `length`:
  * that of a part, in characters. Throws with a message for the operator.
  */
-export async function restore(store: Connection, file: string, replace = false, length = PART_LENGTH): Promise<string> {
+export async function restore(store: Store, file: string, replace = false, length = PART_LENGTH): Promise<string> {
   const { environment } = store;
+  // A link is not: /dev/stdin is one.
+  if (replace && !lstatSync(file).isFile())
+    throw new Error(`${file} is not a regular file, next to which --replace can save what is there.`);
   const input = await readInput(file);
-  await checkColumns(store);
+  const restored = `Restored ${environment} from ${file}: ${input.total} lines, read back and identical.`;
+  const more = `\n${environment} also has animals with greater ids. To remove these, run the command with --replace.`;
   const { count, last, other } = await compare(store, input);
   if (other && !replace && count < input.total) {
     throw new Error(`${environment} is not empty, and differs from the file at line ${count + 1}.
 A restore fills an empty store, or continues one that did not finish. With --replace, it saves what is there, and replaces it.`);
   }
-  const done = `Restored ${environment} from ${file}: ${input.total} lines, read back and identical.`;
-  // Without --replace, callers may have added animals after the last line.
-  if (count === input.total && !(other && replace)) return done;
+  if (count === input.total && !(other && replace)) return other ? restored + more : restored;
 
-  const isUnchanged = other && (await saveContents(store, file, other));
+  const watched = other ? await saveContents(store, file, other) : [];
   if (!store.isLocal) {
     console.log(`Callers get 503 while ${environment} is restored. To return to the state before this run:
 npx wrangler d1 time-travel restore DB --env ${environment} --bookmark ${await store.bookmark()}`);
   }
-  if (isUnchanged) await removeContents(store, isUnchanged);
+  if (other) await removeContents(store, other, watched);
   else if (count > 0) console.log(`${environment} already has the first ${count} of ${input.total} lines.`);
-  for (const part of partsOf(input.after(isUnchanged ? undefined : last), length)) await store.load(part);
-  const { count: found } = await compare(store, input);
-  if (found === input.total) return done;
-  throw new Error(`Verification failed: ${environment} differs from the file at line ${found + 1}. Something else writes to it.
-Keep callers out with a key that nobody has ("Rotate the keys" in docs/OPERATIONS.md), and run the command again with --replace.`);
+  await loadLines(store, input.after(other ? undefined : last), length);
+  const found = await compare(store, input);
+  if (found.count === input.total) return found.other ? restored + more : restored;
+  throw new Error(`Verification failed: ${environment} differs from the file at line ${found.count + 1}. Something else writes to it.
+To keep callers out, ${CLOSE}. Then run the command again with --replace.`);
 }
 
 /** Compares rows with lines: how many are equal, the id of the last of them, and the row that follows it, if any. */
-async function compare(store: Connection, input: Input) {
+async function compare(store: Store, input: Input) {
   let [count, last]: [number, bigint | undefined] = [0, undefined];
   const rows = readLines(store);
   let { value: other } = await rows.next();
@@ -59,43 +64,55 @@ async function compare(store: Connection, input: Input) {
   return { count, last, other };
 }
 
-/** The SQL of imports that store the lines. */
-function* partsOf(lines: Iterable<Line>, length: number): Generator<string> {
+async function loadLines({ load }: Store, lines: Iterable<Line>, length: number): Promise<void> {
   let part = "";
   for (const line of lines) {
     part += insertSql(line);
     if (part.length < length) continue;
-    yield part;
+    await load(part);
     part = "";
   }
-  if (part) yield part;
+  if (part) await load(part);
 }
 
 /**
- * Saves what is there, next to the file. Returns the SQL condition that neither the newest row nor the first one that differs
- * from the file has changed since: a restore that has finished meanwhile may have the same newest row.
+ * The SQL that selects the rows that must not change between saving and removing: the newest, and the first one that differs from
+ * the file, because a restore that has finished meanwhile may have the same newest row.
  */
-async function saveContents(store: Connection, file: string, other: Line): Promise<string> {
-  // Read first, so that everything up to it is saved.
-  const [newest = ""] = await store.query(`SELECT ${ROW_JSON} FROM pets ORDER BY pets.id DESC LIMIT 1`);
+const watchedSql = (other: Line, value = ROW_JSON) =>
+  `SELECT ${value} FROM pets WHERE id IN (${other.id}, (SELECT max(id) FROM pets)) ORDER BY pets.id`;
+
+/** Saves what is there, next to the file. Returns the rows of watchedSql(). */
+async function saveContents(store: Store, file: string, other: Line): Promise<string[]> {
+  // Read first, so that everything up to the newest row is saved.
+  const watched = await store.query(watchedSql(other));
   const time = new Date().toISOString().replaceAll(/[:.]/g, "-");
   console.log(await backup(store, join(dirname(file), `before-${store.environment}-${time}.jsonl`)));
-  const isSaved = (row: string, { text }: Line) =>
-    `(SELECT ${COVERED_COLUMNS.join(", ")} FROM pets ${row}) IS (${valuesSql(text)})`;
-  return `${isSaved("ORDER BY id DESC LIMIT 1", storedLine(newest))} AND ${isSaved(`WHERE id = ${other.id}`, other)}`;
+  return watched;
 }
 
 /** Removes everything, unless something else has written since it was saved. It can be repeated: it then finds nothing. */
-async function removeContents({ environment, query, load }: Connection, isUnchanged: string): Promise<void> {
-  const isRemovable = `(NOT EXISTS (SELECT 1 FROM pets) OR ${isUnchanged})`;
-  const [found] = await query(`SELECT 1 WHERE ${isRemovable}`);
-  if (!found) {
+async function removeContents({ environment, query, load }: Store, other: Line, watched: string[]): Promise<void> {
+  const rows = await query(watchedSql(other));
+  if (rows.length > 0 && rows.join() !== watched.join()) {
     throw new Error(`Something else has written to ${environment} since it was saved, and the restore stopped.
-Run it again to save and replace what is there now. To keep callers out meanwhile, see "Rotate the keys" in docs/OPERATIONS.md.`);
+To keep callers out, ${CLOSE}. Then run the command again: it saves and replaces what is there now.`);
   }
-  // json() fails for what is not JSON, which ends an import. A DELETE without a condition truncates the table: 2,000,000 rows
-  // take 56 ms.
-  await load(`SELECT json('The store has changed.') WHERE NOT ${isRemovable};\nDELETE FROM pets;\n`);
+  // The import compares again, the start and the end of each row: all of what callers can store. A row from SQL can be larger than
+  // a statement.
+  const ends = `hex(substr(bytes, 1, ${LINE_BYTES})) || hex(substr(bytes, -${LINE_BYTES}))`;
+  const found = `SELECT group_concat(${ends}, '') FROM (${watchedSql(other, `CAST(${ROW_JSON} AS BLOB) AS bytes`)})`;
+  const hex = watched.map((row) => Buffer.from(row).toString("hex").toUpperCase());
+  const saved = hex.map((row) => row.slice(0, 2 * LINE_BYTES) + row.slice(-2 * LINE_BYTES)).join("");
+  // In an empty store, the comparison is NULL, and nothing fails. json() fails for what is not JSON, which ends an import. A DELETE
+  // without a condition truncates the table: 2,000,000 rows take 56 ms.
+  await load(`SELECT json('The store has changed.') WHERE (${found}) <> '${saved}';\nDELETE FROM pets;\n`);
 }
 
-if (import.meta.main) await command("restore", restore, "It did not finish. Run the same command again.", "--replace");
+const next = (replace: boolean) =>
+  replace
+    ? `It did not finish. The same command completes it.
+"Undo a restore" in docs/OPERATIONS.md takes it back, with the first before-… file that it saved.`
+    : "It did not finish. Run the same command again.";
+
+if (import.meta.main) await command("restore", restore, next, "--replace");

@@ -3,37 +3,22 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { type Connection, connect } from "../../scripts/backup/connection.ts";
+import { openStore } from "../../scripts/backup/store.ts";
 import { WranglerFailed, type wrangler } from "../../scripts/wrangler.ts";
 
-export interface Database {
-  /** As backup and restore use it. */
-  store: Connection;
-  /** A second one, as for a different process. */
-  connectAgain: () => Promise<Connection>;
-  /** As other programs use it. */
-  sqlite: DatabaseSync;
-  /** The SQL of every file that was loaded, or that should have been. */
-  loads: string[];
-  /** Every query, and the text that it printed if it did not fail. */
-  queries: { sql: string; output?: string }[];
-  /** Replaces the loading of a file. */
-  onLoad: (apply: (sql: string) => void, sql: string) => void;
-  /** Is called before every query. */
-  onQuery: () => unknown;
-  /** Is called before every command. */
-  onCommand: () => void | Promise<void>;
-}
+export type Database = Awaited<ReturnType<typeof openDatabase>>;
 
 /** What a command of Wrangler throws, with what it printed. */
 export const failure = (output: string) => new WranglerFailed("d1 execute", output);
 
-/** `migrations`: how many of them are applied. */
-export async function openDatabase(migrations = Number.POSITIVE_INFINITY): Promise<Database> {
+export function applyMigrations(sqlite: DatabaseSync): void {
+  for (const file of readdirSync("migrations").sort()) sqlite.exec(readFileSync(`migrations/${file}`, "utf8"));
+}
+
+/** `migrate`: creates its tables. */
+export async function openDatabase(migrate = applyMigrations) {
   const sqlite = new DatabaseSync(":memory:", { limits: { length: 2_000_000 } });
-  for (const file of readdirSync("migrations").sort().slice(0, migrations)) {
-    sqlite.exec(readFileSync(`migrations/${file}`, "utf8"));
-  }
+  migrate(sqlite);
   const apply = (sql: string) => {
     try {
       sqlite.exec(`BEGIN;${sql}COMMIT`);
@@ -43,32 +28,42 @@ export async function openDatabase(migrations = Number.POSITIVE_INFINITY): Promi
       throw Object.assign(failure('{"D1_RESET_DO":true}'), { cause });
     }
   };
-  const run: typeof wrangler = async ([, command, ...args]) => {
-    await database.onCommand();
-    if (command === "time-travel") return '{"bookmark":"00000000-00000001"}';
+  const run: typeof wrangler = async (args) => {
+    const line = args.join(" ");
+    await database.onCommand(line);
+    // Longer than any, unless it grows with the data.
+    if (line.length > 1_000) throw new Error("E2BIG");
+    if (args.includes("time-travel")) return '{"bookmark":"00000000-00000001"}';
     const sql = args.at(-1) ?? "";
     if (args.includes("--file")) {
       const script = readFileSync(sql, "utf8");
       database.loads.push(script);
+      if (script.split(";\n").some((statement) => Buffer.byteLength(statement) > 60_000))
+        throw new Error("SQLITE_TOOBIG");
       database.onLoad(apply, script);
       return "[]";
     }
     database.onQuery();
-    const query: Database["queries"][number] = { sql };
+    const query: (typeof database.queries)[number] = { sql };
     database.queries.push(query);
     query.output = JSON.stringify([{ results: sqlite.prepare(sql).all() }]);
     return query.output;
   };
-  const connectAgain = () => connect("staging", run, 1);
-  const database: Database = {
-    store: await connectAgain(),
-    connectAgain,
+  const database = {
+    /** As other programs use it. */
     sqlite,
-    loads: [],
-    queries: [],
-    onLoad: (apply, sql) => apply(sql),
-    onQuery: () => {},
-    onCommand: () => {},
+    /** As a different process opens it. */
+    openAgain: () => openStore("staging", run, 1),
+    /** The SQL of every file that was loaded, or that should have been. */
+    loads: [] as string[],
+    /** Every query, and the text that it printed if it did not fail. */
+    queries: [] as { sql: string; output?: string }[],
+    /** Replaces the loading of a file. */
+    onLoad: (apply: (sql: string) => void, sql: string): void => apply(sql),
+    /** Is called before every query. */
+    onQuery: (): unknown => undefined,
+    /** Is called before every command, with its line. */
+    onCommand: (_line: string): void | Promise<void> => {},
   };
-  return database;
+  return Object.assign(database, { store: await database.openAgain() });
 }

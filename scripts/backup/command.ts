@@ -3,25 +3,25 @@
 import { exit, onInterruption, printable, readArguments } from "../command-line.ts";
 import { environmentNames, LOCAL } from "../environment.ts";
 import { WranglerFailed } from "../wrangler.ts";
-import { type Connection, connect } from "./connection.ts";
+import { openStore, type Store } from "./store.ts";
 
-type Work = (store: Connection, file: string, hasFlag: boolean) => Promise<string>;
+type Work = (store: Store, file: string, hasFlag: boolean) => Promise<string>;
 
 /**
- * Runs `npm run <name> -- <environment> <file>`, and prints what `work` returns. Exits with 1 if it fails. `again`: what to do
+ * Runs `npm run <name> -- <environment> <file>`, and prints what `work` returns. Exits with 1 if it fails. `next`: what to do
  * after an interruption or a failure of Wrangler. `flag`: the only one that the command takes.
  */
-export async function command(name: string, work: Work, again: string, flag = ""): Promise<void> {
+export async function command(name: string, work: Work, next: (hasFlag: boolean) => string, flag = "") {
   const known = [LOCAL, ...environmentNames()];
   const usage = `npm run ${name} -- <${known.join("|")}> <file> ${flag && `[${flag}]`}`;
   const [environment, file, hasFlag] = await readArguments(usage, (args) => parseArguments(args, known, flag));
   // The default action would skip what cleans up on `exit`.
-  onInterruption((_, status) => exit(`Interrupted. ${again}`, status));
+  onInterruption((_, status) => exit(`Interrupted. ${next(hasFlag)}`, status));
   try {
-    console.log(printable(await work(await connect(environment), file, hasFlag)));
+    console.log(printable(await work(await openStore(environment), file, hasFlag)));
   } catch (failure) {
     const { message } = failure as Error;
-    exit(failure instanceof WranglerFailed ? `${message} ${again}` : message, 1);
+    exit(failure instanceof WranglerFailed ? `${message} ${next(hasFlag)}` : message, 1);
   }
 }
 

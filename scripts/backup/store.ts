@@ -1,4 +1,4 @@
-// How backup and restore reach the store of an environment: `wrangler d1 execute` works the same for the local store and for
+// The store of an environment, as backup and restore use it: `wrangler d1 execute` works the same for the local store and for
 // those of the account. Rows arrive as JSON text that SQLite prints, because Wrangler rounds integers beyond 2^53.
 
 import { randomUUID } from "node:crypto";
@@ -10,10 +10,13 @@ import { applyLocalMigrations, LOCAL } from "../environment.ts";
 import { insist, wrangler } from "../wrangler.ts";
 import { COVERED_COLUMNS, type Line, ROW_JSON, STORED_COLUMNS, storedLine } from "./lines.ts";
 
-export type Connection = Awaited<ReturnType<typeof connect>>;
+export type Store = Awaited<ReturnType<typeof openStore>>;
 
-/** Whatever fails is tried again, as insist() does with this `pause`. Throws WranglerFailed. */
-export async function connect(environment: string, run: typeof wrangler = wrangler, pause = 1000) {
+/**
+ * Throws unless the store has exactly the columns that a backup covers. Whatever fails is tried again, as insist() does with this
+ * `pause`. Throws WranglerFailed.
+ */
+export async function openStore(environment: string, run: typeof wrangler = wrangler, pause = 1000) {
   const isLocal = environment === LOCAL;
   const flags = isLocal ? ["--local"] : ["--env", environment, "--remote"];
   // In a fresh clone this creates the local store. A deployment updates those of the account.
@@ -25,10 +28,9 @@ export async function connect(environment: string, run: typeof wrangler = wrangl
   const repeat = <T>(work: () => Promise<T>) => insist(work, pause);
   const execute = (...args: string[]) => run(["d1", "execute", "DB", ...flags, "--json", ...args]);
 
-  return {
+  const store = {
     environment,
     isLocal,
-    flags: flags.join(" "),
 
     /** The texts that a SELECT of one column returns. */
     async query(sql: string): Promise<string[]> {
@@ -51,15 +53,11 @@ export async function connect(environment: string, run: typeof wrangler = wrangl
       return JSON.parse(info).bookmark;
     },
   };
-}
-
-/** Throws unless the store has exactly the columns that a backup covers. */
-export async function checkColumns({ environment, flags, query }: Connection): Promise<void> {
-  const stored = (await query(STORED_COLUMNS)).join(", ");
+  const stored = (await store.query(STORED_COLUMNS)).join(", ");
   const covered = COVERED_COLUMNS.map((column) => `pets.${column}`).join(", ");
-  if (stored === covered) return;
+  if (stored === covered) return store;
   throw new Error(`${environment} has the columns ${stored || "(none)"}, but this version covers ${covered}.
-If columns are missing, run: npx wrangler d1 migrations apply DB ${flags}
+If columns are missing, run: npx wrangler d1 migrations apply DB ${flags.join(" ")}
 If there are more, add them to scripts/backup/lines.ts, or use the version that has them.`);
 }
 
@@ -71,7 +69,7 @@ const PAGE = { firstRows: 350, bytes: 1_000_000, growth: 8 };
  * rise and nothing changes. D1 bills every row that is read, so a page has a plain LIMIT. Throws if a row is too large, or if
  * rows are removed meanwhile.
  */
-export async function* readLines({ query }: Connection): AsyncGenerator<Line, undefined> {
+export async function* readLines({ query }: Store): AsyncGenerator<Line, undefined> {
   let after = INT64.minimum - 1n;
   const [last] = await query("SELECT CAST(id AS TEXT) FROM pets ORDER BY pets.id DESC LIMIT 1");
   let rows = PAGE.firstRows;
