@@ -68,7 +68,7 @@ const TRIES = 5;
  * Tries five times what can be repeated, until Wrangler does not fail: again after `pause` milliseconds, then after twice as
  * many. Not if the failure has a remedy. Throws the last failure.
  */
-export async function insist<T>(work: () => Promise<T>, pause: number): Promise<T> {
+export async function retry<T>(work: () => Promise<T>, pause: number): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await work();

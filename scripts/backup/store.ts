@@ -7,13 +7,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { INT64 } from "../../src/values/int64.ts";
 import { applyLocalMigrations, LOCAL } from "../environment.ts";
-import { insist, wrangler } from "../wrangler.ts";
+import { retry, wrangler } from "../wrangler.ts";
 import { COVERED_COLUMNS, type Line, ROW_JSON, STORED_COLUMNS, storedLine } from "./lines.ts";
 
 export type Store = Awaited<ReturnType<typeof openStore>>;
 
 /**
- * Throws unless the store has exactly the columns that a backup covers. Whatever fails is tried again, as insist() does with this
+ * Throws unless the store has exactly the columns that a backup covers. Whatever fails is tried again, as retry() does with this
  * `pause`. Throws WranglerFailed.
  */
 export async function openStore(environment: string, run: typeof wrangler = wrangler, pause = 1000) {
@@ -25,7 +25,6 @@ export async function openStore(environment: string, run: typeof wrangler = wran
   const folder = mkdtempSync(join(tmpdir(), "wrangler-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   const part = join(folder, "part.sql");
-  const repeat = <T>(work: () => Promise<T>) => insist(work, pause);
   const execute = (...args: string[]) => run(["d1", "execute", "DB", ...flags, "--json", ...args]);
 
   const store = {
@@ -34,22 +33,22 @@ export async function openStore(environment: string, run: typeof wrangler = wran
 
     /** The texts that a SELECT of one column returns. */
     async query(sql: string): Promise<string[]> {
-      const [{ results }] = JSON.parse(await repeat(() => execute("--command", sql)));
+      const [{ results }] = JSON.parse(await retry(() => execute("--command", sql), pause));
       return results.flatMap(Object.values).map(String);
     },
 
     /** Runs statements that can be repeated. In an account this is an import, and D1 rejects all queries while it runs. */
     async load(sql: string): Promise<void> {
-      await repeat(() => {
+      await retry(() => {
         // Different each time, because Wrangler does not run a file again that D1 has received before.
         writeFileSync(part, `-- ${randomUUID()}\n${sql}`);
         return execute("--file", part);
-      });
+      }, pause);
     },
 
     /** The current point in time of a database in an account. */
     async bookmark(): Promise<string> {
-      const info = await repeat(() => run(["d1", "time-travel", "info", "DB", "--env", environment, "--json"]));
+      const info = await retry(() => run(["d1", "time-travel", "info", "DB", "--env", environment, "--json"]), pause);
       return JSON.parse(info).bookmark;
     },
   };

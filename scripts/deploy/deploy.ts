@@ -6,7 +6,7 @@ import { appendFileSync } from "node:fs";
 import { exit, onInterruption, readArguments } from "../command-line.ts";
 import { currentCommit } from "../commit.ts";
 import { readEnvironment } from "../environment.ts";
-import { insist, WranglerFailed, wrangler } from "../wrangler.ts";
+import { retry, WranglerFailed, wrangler } from "../wrangler.ts";
 import { readKey } from "./key.ts";
 import { INTERVAL } from "./poll.ts";
 import { parseBase, smoke, waitUntilReady } from "./smoke.ts";
@@ -110,7 +110,7 @@ To deliver a fix while it is closed, without migrations and test: npx wrangler d
   }
 
   await waitUntilReady({ base, version }, limits).catch(async ({ message }: Error) => {
-    const now = await insist(() => readTraffic(run), pace.interval).catch(({ message }: Error) => message);
+    const now = await retry(() => readTraffic(run), pace.interval).catch(({ message }: Error) => message);
     if (now !== promoted) throw new Error(`The traffic has changed since, or cannot be read: ${now}\n${message}`);
     throw new Error(`${message}
 Version ${version} gets all traffic at ${base}. The version before: ${current}

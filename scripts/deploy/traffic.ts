@@ -1,7 +1,7 @@
 // The traffic of a Worker: which versions get which share of the requests, as Wrangler writes it: `1234@100% 5678@0%`. Cloudflare
 // lists a version at 0%, too, and changes the traffic whatever it is, so it is read immediately before each change.
 
-import { insist } from "../wrangler.ts";
+import { retry } from "../wrangler.ts";
 
 /** Runs a Wrangler command for one environment. */
 export type Run = (...args: string[]) => Promise<string>;
@@ -24,7 +24,7 @@ export async function expectTraffic(run: Run, expected: string[]): Promise<strin
 
 /**
  * Changes the traffic from one of `from` to `to`. Tries several times, because that does no harm: an answer can get lost, and then
- * reading shows whether the change took effect. `pause`: as for insist(). Throws an Error if the traffic is none of these,
+ * reading shows whether the change took effect. `pause`: as for retry(). Throws an Error if the traffic is none of these,
  * what `signal` throws, and WranglerFailed.
  */
 export async function changeTraffic(run: Run, from: string[], to: string, pause: number, signal?: AbortSignal) {
@@ -34,6 +34,6 @@ export async function changeTraffic(run: Run, from: string[], to: string, pause:
     // A version that is not named gets no requests.
     await run("versions", "deploy", ...to.split(" "), "-y");
   };
-  await insist(change, pause);
+  await retry(change, pause);
   console.log(`Traffic: ${to}`);
 }
