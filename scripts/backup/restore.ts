@@ -23,7 +23,7 @@ const CLOSE = 'close the service ("Data is wrong or gone" in docs/OPERATIONS.md)
  */
 export async function restore(store: Store, file: string, replace = false, length = PART_LENGTH): Promise<string> {
   const { environment } = store;
-  // A link is not: /dev/stdin is one.
+  // Not of what a link leads to: /dev/stdin is a link.
   if (replace && !lstatSync(file).isFile())
     throw new Error(`${file} is not a regular file, next to which --replace can save what is there.`);
   const input = await readInput(file);
@@ -98,8 +98,8 @@ async function removeContents({ environment, query, load }: Store, other: Line, 
     throw new Error(`Something else has written to ${environment} since it was saved, and the restore stopped.
 To keep callers out, ${CLOSE}. Then run the command again: it saves and replaces what is there now.`);
   }
-  // The import compares again, the start and the end of each row: all of what callers can store. A row from SQL can be larger than
-  // a statement.
+  // The import compares again: the start and the end of each row, together all of what callers can store. A row from SQL can be
+  // larger than a statement.
   const ends = `hex(substr(bytes, 1, ${LINE_BYTES})) || hex(substr(bytes, -${LINE_BYTES}))`;
   const found = `SELECT group_concat(${ends}, '') FROM (${watchedSql(other, `CAST(${ROW_JSON} AS BLOB) AS bytes`)})`;
   const hex = watched.map((row) => Buffer.from(row).toString("hex").toUpperCase());
