@@ -1,7 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import service from "../../src/index.ts";
-import { describedOperations } from "../conformance.ts";
 import { badRequest, call, createPet, expectError, ORIGIN } from "./service.ts";
 
 const NOTHING = "There is nothing at this path.";
@@ -26,30 +25,17 @@ describe("an unknown path", () => {
   });
 });
 
-// The methods that an operation may have, and some others.
-const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "PROPFIND", "PURGE"];
-
-const allowOf = (methods: string[]) =>
-  [...new Set(["OPTIONS", ...methods.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]))])]
-    .sort()
-    .join(", ");
-
-describe("an unknown method", () => {
-  it.each([...new Set(describedOperations.map(({ path }) => path))])("on %s is 405 with Allow", async (path) => {
-    const routed = describedOperations.filter((operation) => operation.path === path).map(({ method }) => method);
-    const allow = allowOf(routed);
-    for (const method of METHODS.filter((method) => !routed.includes(method))) {
-      for (const parameter of ["1", "x"]) {
-        const answer = await call(`/v1${path.replaceAll(/\{\w+\}/g, parameter)}`, { method });
-        expectError(answer, {
-          code: "method_not_allowed",
-          message: `${method} is not allowed here; use ${allow}.`,
-          status: 405,
-        });
-        expect(answer.headers.get("Allow")).toBe(allow);
-      }
-    }
-  });
+it.each([
+  ["/v1/pets", "GET, HEAD, OPTIONS, POST", ["PUT", "PATCH", "DELETE", "PURGE"]],
+  ["/v1/pets/1", "GET, HEAD, OPTIONS", ["POST", "PUT", "PATCH", "DELETE", "PURGE"]],
+  ["/v1/pets/x", "GET, HEAD, OPTIONS", ["POST"]],
+])("any other method on %s is 405 with Allow: %s", async (path, allow, others) => {
+  for (const method of others) {
+    const answer = await call(path, { method });
+    const message = `${method} is not allowed here; use ${allow}.`;
+    expectError(answer, { code: "method_not_allowed", message, status: 405 });
+    expect(answer.headers.get("Allow")).toBe(allow);
+  }
 });
 
 /** Sends a URL that HTTP can deliver but the Request constructor rejects. */
@@ -115,7 +101,7 @@ it.each(["/v1/pets", "/v1/pets/1", "/v1/nothing", "/v1", "/nothing"])(
     expect(answer.status).toBe(204);
     expect(answer.text).toBe("");
     expect(Object.fromEntries(answer.headers)).toMatchObject({
-      "access-control-allow-methods": allowOf(describedOperations.map(({ method }) => method)),
+      "access-control-allow-methods": "GET, HEAD, OPTIONS, POST",
       "access-control-allow-headers": "Authorization, Content-Type, Idempotency-Key, x-d1-bookmark",
       "access-control-max-age": "86400",
     });
