@@ -1,14 +1,18 @@
-// A client that a caller generates from the description: it compiles (npm run typecheck) and it works.
+// Clients that a caller generates from the description: with number for an int64, as the generator does by default, and with
+// bigint, by the programs of the guide.
 
-import createClient, { type ClientOptions } from "openapi-fetch";
-import { expect, it } from "vitest";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import createClient from "openapi-fetch";
+import { expect, it, onTestFinished } from "vitest";
 import type { components, paths } from "../../dist/openapi.d.ts";
-import { IS_REMOVED, KEY, ORIGIN, UNTIL_REMOVAL } from "./service.ts";
+import { run } from "../processes.ts";
+import { API_KEY, IS_REMOVED, KEY, ORIGIN, UNTIL_REMOVAL } from "./service.ts";
 
 type NewPet = components["schemas"]["NewPet"];
 
-const OPTIONS: ClientOptions = { baseUrl: `${ORIGIN}/v1`, headers: KEY };
-const client = createClient<paths>(OPTIONS);
+const client = createClient<paths>({ baseUrl: `${ORIGIN}/v1`, headers: KEY });
 
 it.skipIf(IS_REMOVED)(`creates, lists and gets an animal${UNTIL_REMOVAL}`, async () => {
   const pet: NewPet = { name: "Typed", categoryId: 3, status: "pending" };
@@ -29,13 +33,19 @@ it("has types for an animal without a status, and for errors", async () => {
   expect(error?.code satisfies components["schemas"]["Error"]["code"] | undefined).toBe("bad_request");
 });
 
-it("keeps int64 exact if it writes and reads JSON as the guide says", async () => {
-  const toText = (_key: string, value: unknown) => (typeof value === "bigint" ? JSON.rawJSON(String(value)) : value);
-  const fromText = (_key: string, value: unknown, { source }: { source: string }) =>
-    Number.isInteger(value) && !Number.isSafeInteger(value) ? BigInt(source) : value;
-  const exact = createClient<paths>({ ...OPTIONS, bodySerializer: (body) => JSON.stringify(body, toText) });
-  const pet = { name: "Typed", categoryId: 9223372036854775807n };
-  // By default, openapi-typescript generates number for an int64.
-  const { data } = await exact.POST("/pets", { body: pet as unknown as NewPet, parseAs: "text" });
-  expect(JSON.parse(data ?? "", fromText)).toMatchObject(pet);
+it("has bigint for an int64 if it is made by the programs of the guide", async () => {
+  const [, section = ""] = readFileSync("src/site/guide.md", "utf8").split("\n## Generated clients\n");
+  const [[, types = ""] = [], [, program = ""] = []] = section.matchAll(/^```[jt]s\n([\s\S]*?)^```$/gm);
+  const folder = mkdtempSync(join(tmpdir(), "animal-store-client-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  symlinkSync(resolve("node_modules"), join(folder, "node_modules"), "junction");
+  writeFileSync(join(folder, "client.mts"), program);
+  const env = { ANIMAL_STORE: `${ORIGIN}/v1`, API_KEY };
+  const node = (...args: string[]) => run(process.execPath, args, folder, env);
+  await node("--input-type=module", "--eval", types);
+  const strict = "--strict --noEmit --skipLibCheck --types node --module nodenext --target esnext";
+  await node("node_modules/typescript/bin/tsc", ...strict.split(" "), "client.mts");
+  // What the program calculates: it would throw if an id or a categoryId were a number.
+  expect(await node("client.mts")).toMatch(/^\d+n 9007199254740994n$/m);
+  await expect(run(process.execPath, ["client.mts"], folder, { ...env, API_KEY: "wrong" })).rejects.toThrow("401");
 });

@@ -1,9 +1,10 @@
-// Runs every example of the guide unchanged, so a reader's first calls work in each language and get what the guide shows. Only
-// the list of all animals starts after those that earlier tests and runs have added.
+// Runs every example of the guide as a reader pastes it, so a reader's first calls work in each language and get what the guide
+// shows, and behind a network that fails, where an example must fail too. Two things are replaced: the list of all animals
+// starts after those that earlier tests and runs have added, and where nothing answers, 30 seconds are 2.
 
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { STATUS_CODES } from "node:http";
+import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { type ServerResponse, STATUS_CODES } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -13,71 +14,108 @@ import { STATUS } from "../../src/http/errors.ts";
 import { ALLOWED_HEADERS } from "../../src/http/responses.ts";
 import { REMOVAL } from "../../src/openapi/pets.ts";
 import { INT64 } from "../../src/values/int64.ts";
-import { run } from "../processes.ts";
+import { launch, outcome } from "../processes.ts";
 import { startServer } from "../server.ts";
 import { send } from "./send.ts";
-import { API_KEY, IS_REMOVED, KEY, ORIGIN } from "./service.ts";
+import { API_KEY, KEY, ORIGIN } from "./service.ts";
 
 const guide = readFileSync("src/site/guide.md", "utf8");
 const examplesIn = (part: string) => [...part.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)];
 const sections = guide.split(/^## /m).map((part): [title: string, part: string] => [part.split("\n")[0] ?? "", part]);
-const [, ...withExamples] = sections.filter(([, part]) => examplesIn(part).length > 0);
+const withExamples = sections.filter(([, part]) => examplesIn(part).some(([, name]) => name === "python"));
 const RETRYING = "Idempotency and retries";
-const REMOVING = "Removal of getPet";
-const WITH_RESPONSE = ["First call", "Errors", "Pagination", "Large integers (int64)"];
 /** The responses that a section shows, without what differs in every store: the address and the ids. */
 const responsesIn = (part: string) =>
   [...part.matchAll(/^```\n(HTTP[\s\S]*?)\n```$/gm)].map(([, text]) => anyStore(text));
 const anyStore = (text = "") => text.replace(/<http.*?\/v1/, "</v1").replace(/("id":|\/pets\/|after=)\d+/g, "$1N");
 
-/** What the examples of each section print, in every language. */
-const PRINTED: Record<string, RegExp> = {
-  "First call": /id\W+\d+\W+name\W+Rex\W+categoryId\W+7\W+status\W+available/,
-  Errors: /bad_request[\s\S]+name must be .*categoryId is required .*status must be one of available, pending, sold/,
-  Pagination: /On the first page[\s\S]+On a later page/,
-  [RETRYING]: /id\W+(\d+)\W+name\W+Ada/,
-  "Large integers (int64)": /Max\W+categoryId\W+9223372036854775807(?!\d)/,
-  Bookmarks: /^\[\s*\{\W*id\W+\d+\W+name\W+Luna\W[^{]*$/,
-  [REMOVING]: /Sunset: Thu, 05 Dec 2030 00:00:00 GMT[\s\S]+id\W+1\W/i,
+type Respond = (response: ServerResponse, body: string) => void;
+const WAIT = { "Retry-After": "1" };
+/**
+ * Ways in which the network can fail: what every example shows, how many requests those that retry send if each fails, and what
+ * is sent instead of the service's response.
+ */
+const FAILURES: Record<string, [shown: RegExp, requests: number, respond?: Respond]> = {
+  wrongKey: [/401/, 1],
+  html: [/503/, 4, (response) => response.writeHead(503, WAIT).end("<html>Try again</html>")],
+  json: [/400/, 1, (response) => response.writeHead(400).end('{"title":"Bad request","status":400}')],
+  limited: [/429/, 4, (response) => response.writeHead(429, WAIT).end("error code: 1015")],
+  cutOff: [
+    /./,
+    4,
+    (response, body) =>
+      response.writeHead(201, { "Content-Length": body.length }).write(body.slice(0, 9), () => response.destroy()),
+  ],
+  silent: [/time|400/i, 2, () => {}], // A retry then gets the JSON, because giving up takes long.
+};
+
+const ALL = Object.keys(FAILURES);
+/** What the examples of each section print, in every language, and what makes them fail. */
+const EXAMPLES: Record<string, [printed: RegExp, failures: string[]]> = {
+  "First call": [/id\W+\d+\W+name\W+Rex\W+categoryId\W+7\W+status\W+available/, ["wrongKey", "cutOff"]],
+  Errors: [/bad_request[\s\S]+name must be .*categoryId is .*status must be one of/, ["wrongKey", "html", "json"]],
+  Pagination: [/On the first page[\s\S]+On a later page/, ALL],
+  [RETRYING]: [/^\W*id\W+(\d+)\W+name\W+Ada\W+categoryId\W+7\W+status\W+available\W*$/, ALL],
+  "Large integers (int64)": [
+    /( id: \d+n|["']id["']: ?\d+),\W+name\W+Max\W+categoryId\W+9223372036854775807(?!\d)/,
+    ["wrongKey"],
+  ],
+  Bookmarks: [/^\W*id\W+\d+\W+name\W+Luna\W[^{]*$/, ["wrongKey", "cutOff"]],
 };
 
 /** How a reader runs an example of each language, named as in its code block. The program's text follows. */
 const LANGUAGES: Record<string, { needs: string[]; command: string[] }> = {
-  sh: { needs: ["sh", "curl", "openssl"], command: ["sh", "-eu", "-c"] },
+  sh: { needs: ["sh", "curl", "openssl"], command: ["sh", "-c"] },
   js: { needs: [], command: [process.execPath, "--input-type=module", "--eval"] },
   python: { needs: ["python3"], command: ["python3", "-c"] },
 };
 
+/** The 30 of the seconds that an example waits for a response. */
+const TIMEOUT = /(?<=--max-time |timeout=|timeout\()30(?=\D)/;
+
 const isInstalled = (program: string) => spawnSync(program, ["--help"], { stdio: "ignore" }).error === undefined;
 
-/** The ids in the responses of the service with each Idempotency-Key. */
-const created = new Map<string, number[]>();
+/** Each run of an example: how its requests fail, if they do, and the ids in the responses of the service. */
+const runs: { failures: string[]; requests: number; ids: number[] }[] = [];
 /** All responses of the service, as the guide would show them. */
 const received: string[] = [];
 
-/** Rejects Python's own User-Agent, as Cloudflare does. With each Idempotency-Key, cuts off or replaces three responses. */
+/** Each run has a base URL with its number. Rejects Python's own User-Agent, as Cloudflare does. */
 const network = await startServer(async (request, response) => {
-  const { "user-agent": agent = "", "idempotency-key": key = "" } = request.headers;
+  const { "user-agent": agent = "" } = request.headers;
   if (agent.startsWith("Python-urllib/")) return response.writeHead(403).end("error code: 1010");
+  const [, number, path] = /^\/(\d+)(.*)/.exec(String(request.url)) ?? [];
+  const run = runs[Number(number)] ?? expect.fail();
+  const failure = run.failures[run.requests++] ?? "";
   const sent = ALLOWED_HEADERS.map((name) => [name, request.headers[name.toLowerCase()]]).filter(([, value]) => value);
   const headers = { ...Object.fromEntries(sent), "User-Agent": agent };
+  if (failure === "wrongKey") headers.Authorization = "Bearer wrong";
   const options = { method: String(request.method), headers, body: await text(request) };
-  const { status, headers: others, text: body } = await send(ORIGIN + request.url, options);
+  const { status, headers: others, text: body } = await send(ORIGIN + path, options);
   const shown = ["Location", "Link"].filter((name) => others.has(name)).map((name) => `${name}: ${others.get(name)}`);
   received.push(anyStore([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...shown, "", body].join("\n")));
-  const ids = key ? [...(created.get(String(key)) ?? []), JSON.parse(body).id] : [];
-  created.set(String(key), ids);
-  if (ids.length === 1) {
-    response.writeHead(status, { "Content-Length": body.length });
-    return response.write(body.slice(0, 9), () => response.destroy());
-  }
-  if (ids.length === 2) return response.writeHead(503).end("<html>Try again</html>");
-  if (ids.length === 3) return response.writeHead(429, { "Retry-After": "1" }).end("<html>Try again</html>");
-  return response.writeHead(status, Object.fromEntries(others)).end(body);
+  run.ids.push(JSON.parse(body).id);
+  const respond = FAILURES[failure]?.[2];
+  if (respond) return respond(response, body);
+  const link = others.get("Link")?.replace(ORIGIN, `${network.origin}/${number}`);
+  return response.writeHead(status, { ...Object.fromEntries(others), ...(link && { link }) }).end(body);
 }, "localhost");
 
 const folder = mkdtempSync(join(tmpdir(), "animal-store-guide-"));
 let newest = 0; // the greatest id before the list
+
+process.setMaxListeners(100); // Each example that runs listens for the end of this process.
+
+/** Runs an example in a new folder, with the files of an earlier run. `failures`: of its first requests. */
+async function runExample([file = "", ...options]: string[], example: string, failures: string[] = [], files?: string) {
+  const here = mkdtempSync(join(folder, "run-"));
+  if (files) cpSync(files, here, { recursive: true });
+  const run = { failures, requests: 0, ids: [] };
+  const env = { ANIMAL_STORE: `${network.origin}/${runs.push(run) - 1}/v1`, API_KEY };
+  let program = example.replace("limit=100", `limit=100&after=${newest}`);
+  if (failures.includes("silent")) program = program.replace(TIMEOUT, "2");
+  return { ...(await outcome(launch(file, [...options, program], here, env))), run, here };
+}
 
 beforeAll(async () => {
   // Enough animals for a second page. Only the last one is certain to have the greatest id.
@@ -105,6 +143,9 @@ it("states the same limits as the service", () => {
   expect(guide).toContain(REMOVAL);
   expect(guide).toContain(`any value from ${INT64.minimum} to ${INT64.maximum} is exact`);
   expect(guide).toContain(`larger than ${BODY_LIMIT / 1024} KiB`);
+  expect(guide).toContain("4,000 letters");
+  const pet = `{"name": "${"A".repeat(4000)}", "categoryId": ${INT64.minimum}, "status": "available"}`;
+  expect(pet.length).toBeLessThanOrEqual(BODY_LIMIT);
 });
 
 for (const [language, { needs, command }] of Object.entries(LANGUAGES)) {
@@ -112,20 +153,29 @@ for (const [language, { needs, command }] of Object.entries(LANGUAGES)) {
   const skipped = missing.length > 0 ? ` (SKIPPED: ${missing.join(", ")} is not installed)` : "";
 
   describe.skipIf(skipped)(`the examples in ${language}${skipped}`, { concurrent: true }, () => {
-    it.for(withExamples)("%s", async ([title, section], { skip }) => {
-      skip(title === REMOVING && IS_REMOVED, "SKIPPED: getPet is to be removed from the code");
+    it.for(withExamples)("%s", async ([title, section]) => {
       const [, , example = expect.fail()] = examplesIn(section).find(([, name]) => name === language) ?? [];
-      const program = example.replace("limit=100", `limit=100&after=${newest}`);
-      const [file = "", ...options] = command;
-      const env = { ANIMAL_STORE: `${network.origin}/v1`, API_KEY };
-      const printed = await run(file, [...options, program], folder, env);
-      expect(printed).toMatch(PRINTED[title] ?? expect.fail());
+      const [printed, failing] = EXAMPLES[title] ?? expect.fail();
+      const isRetrying = title === RETRYING;
+      const passing = await runExample(command, example, isRetrying ? ["cutOff", "limited"] : []);
+      expect(passing.output, passing.errors).toMatch(printed);
+      expect(passing.status).toBe(0);
+      expect(responsesIn(guide)).toHaveLength(4);
       const isReceived = (parts: string[]) => received.some((answer) => parts.every((part) => answer.includes(part)));
-      expect(responsesIn(section)).toHaveLength(WITH_RESPONSE.includes(title) ? 1 : 0);
       expect(responsesIn(section).filter((shown) => !isReceived(shown.split("…")))).toEqual([]);
-      if (title !== RETRYING) return;
-      const id = Number(PRINTED[RETRYING]?.exec(printed)?.[1]);
-      expect([...created.values()]).toContainEqual([id, id, id, id]);
+      if (isRetrying) expect(passing.run.ids).toEqual(Array(3).fill(Number(printed.exec(passing.output)?.[1])));
+
+      expect(example).toMatch(TIMEOUT);
+      const fail = async (name: string) => {
+        const failures = title === "Pagination" ? ["", name] : name === "silent" ? [name, "json"] : Array(4).fill(name);
+        const { status, output, errors, run } = await runExample(command, example, failures, passing.here);
+        const [shown, requests] = FAILURES[name] ?? expect.fail();
+        expect(status, `${name}: ${output}`).toBeGreaterThan(0);
+        expect(output + errors, name).toMatch(shown);
+        expect(output, name).not.toContain("On a later page");
+        if (isRetrying) expect([output, run.requests], name).toEqual(["", requests]);
+      };
+      await Promise.all(failing.map(fail));
     });
   });
 }
