@@ -1,7 +1,11 @@
 import { describe, expect, it, vi } from "vitest";
 import { type Answer, call, expectBody, expectError, insertRow } from "./service.ts";
 
-const NOT_FOUND = { code: "not_found", message: "No animal has this id. Use one that the service sent.", status: 404 };
+const NOT_FOUND = {
+  code: "not_found",
+  message: "The path does not end with the id of an animal in the store.",
+  status: 404,
+};
 const GONE = {
   code: "gone",
   message:
