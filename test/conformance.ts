@@ -2,31 +2,23 @@
 // test gets through worker/service.ts or end-to-end/send.ts goes through here, so the two cannot drift apart.
 
 import { type Schema, Validator } from "@cfworker/json-schema";
+import { STATUS } from "../src/http/errors.ts";
 import { description } from "../src/openapi/document.ts";
 import { printJson } from "../src/values/json.ts";
 
-interface DescribedBody {
-  "application/json": { schema: Schema; example: unknown };
-}
+/** What JSON.parse makes of it: bigints become numbers. */
+type Parsed<T> = T extends bigint ? number : T extends object ? { [Key in keyof T]: Parsed<T[Key]> } : T;
 
-export interface DescribedResponse {
-  headers: Record<string, { required: boolean; schema: Schema }>;
-  /** Absent if the response has no body. */
-  content?: DescribedBody;
-}
+type Published = Parsed<typeof description>;
 
-export interface DescribedOperation {
+export type DescribedOperation = Published["paths"][string][string] & {
   /** Under /v1, with its parameters in braces. */
   path: string;
   /** In upper case. */
   method: string;
-  operationId: string;
-  tags: string[];
-  deprecated?: boolean;
-  parameters: { name: string; in: string; description: string; required?: boolean; schema: Schema }[];
-  requestBody?: { required: boolean; content: DescribedBody };
-  responses: Record<string, DescribedResponse>;
-}
+};
+
+type DescribedResponse = DescribedOperation["responses"][string];
 
 export interface Answer {
   status: number;
@@ -34,10 +26,7 @@ export interface Answer {
   text: string;
 }
 
-const published: {
-  paths: Record<string, Record<string, Omit<DescribedOperation, "path" | "method">>>;
-  components: { schemas: Record<string, Schema> };
-} = JSON.parse(printJson(description));
+const published: Published = JSON.parse(printJson(description));
 
 export const describedOperations: DescribedOperation[] = Object.entries(published.paths).flatMap(([path, item]) =>
   Object.entries(item).map(([method, operation]) => ({ ...operation, path, method: method.toUpperCase() })),
@@ -107,7 +96,15 @@ function bodyProblems({ content }: DescribedResponse, method: string, { headers,
   if (!content) return text === "" && type === null ? [] : ["it is described without a body"];
   if (type !== "application/json") return [`the media type ${type} is not described`];
   if (method === "HEAD") return text === "" ? [] : ["HEAD has a body"];
-  return schemaProblems(content["application/json"].schema, JSON.parse(text));
+  const { schema } = content["application/json"];
+  const value = JSON.parse(text);
+  // The description does not limit the codes of errors.
+  const isKnown = Object.entries(STATUS).some(([code, status]) => code === value.code && status === value.status);
+  const isError = schema.$ref === "#/components/schemas/Error";
+  return [
+    ...schemaProblems(schema, value),
+    ...(isError && !isKnown ? ["STATUS does not have its code and status"] : []),
+  ];
 }
 
 function schemaProblems(schema: Schema, value: unknown): string[] {

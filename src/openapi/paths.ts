@@ -6,8 +6,8 @@ import { INTERNAL, INTERNAL_OR_STORED, UNAVAILABLE, UNAVAILABLE_OR_STORED } from
 import { IDEMPOTENCY_HEADER } from "../http/idempotency.ts";
 import { VERSION_HEADER } from "../http/responses.ts";
 import { allowed, notAllowed } from "../http/routing.ts";
-import { constant, error, type Headers, header, type Responses } from "./responses.ts";
-import { mapValues } from "./schemas.ts";
+import { type Content, constant, error, type Headers, header, type Responses } from "./responses.ts";
+import { mapValues, type Parameter } from "./schemas.ts";
 
 export interface Operation {
   operationId: string;
@@ -15,8 +15,8 @@ export interface Operation {
   summary: string;
   description: string;
   deprecated?: boolean;
-  parameters: object[];
-  requestBody?: object;
+  parameters: Parameter[];
+  requestBody?: { required: boolean; content: Content };
   /** Without those that every operation has. */
   responses: Responses;
   /** The headers of every response that the operation itself sends, errors included. */
@@ -26,14 +26,16 @@ export interface Operation {
 /** The operations of a path, by method. */
 export type PathItem = Partial<Record<"get" | "post" | "put" | "patch" | "delete", Operation>>;
 
-const bookmarkParameter = {
+const bookmarkParameter: Parameter = {
   name: BOOKMARK_HEADER,
   in: "header",
   description: `The newest \`${BOOKMARK_HEADER}\` that you received. The response reflects at least the state that this bookmark identifies, so you always read your own writes. Opaque, and valid only at the base URL that issued it.`,
   schema: { type: "string" },
 };
 
-const version = { [VERSION_HEADER]: header("The version of the service that responded. Opaque.", { type: "string" }) };
+const version: Headers = {
+  [VERSION_HEADER]: header("The version of the service that responded. Opaque.", { type: "string" }),
+};
 
 const challenge = header('The challenge (RFC 6750), with `error="invalid_token"` if a token was sent.', {
   type: "string",

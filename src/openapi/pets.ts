@@ -25,7 +25,7 @@ export const petTag = { name: "pets", description: "The animals in the store." }
 const PROPERTIES = {
   name: "The animal's name: well-formed Unicode with at least one character that is not white space. Stored as sent.",
   categoryId: "Identifier of the category the animal belongs to.",
-  status: "Availability status. Defaults to `available` when omitted.",
+  status: "Availability status.",
 };
 
 export const petComponents = {
@@ -43,7 +43,6 @@ export const petComponents = {
     properties: {
       id: "Unique identifier, assigned by the service. Identifiers start at 1 and increase.",
       ...PROPERTIES,
-      status: "Availability status. New values can be added at any time.",
     },
     example: REX,
   },
@@ -59,7 +58,7 @@ export const petPaths = {
       description:
         "Returns a page of animals. If there are more, `Link` has the URL of the next page; follow it until it is absent.",
       parameters: queryParameters(PetQuery, petComponents, {
-        limit: "Maximum number of animals returned. Defaults to 20.",
+        limit: "Maximum number of animals returned.",
         status: "Return only animals with this status.",
         after: "Return only animals with a greater `id`. The URL in `Link` already has it.",
       }),
@@ -78,7 +77,7 @@ export const petPaths = {
       operationId: "createPet",
       tags: [petTag.name],
       summary: "Add an animal",
-      description: `Adds an animal and returns it with its new \`id\`. Send it as JSON (\`application/json\` or any \`+json\` type) of at most ${BODY_LIMIT} bytes. With an \`${IDEMPOTENCY_HEADER}\`, the request is safe to retry.`,
+      description: `Adds an animal and returns it with its new \`id\`. Send it as JSON (\`application/json\` or any \`+json\` type) of at most ${BODY_LIMIT} bytes. With an \`${IDEMPOTENCY_HEADER}\`, the request is safe to retry. Animals cannot be changed or deleted.`,
       parameters: [idempotencyKey],
       requestBody: { required: true, content: body("NewPet", NEW_REX) },
       responses: {

@@ -7,22 +7,30 @@ import { KEY_REQUIRED } from "../http/authentication.ts";
 import { TOO_LARGE, unsupported } from "../http/body.ts";
 import { ApiError, type ErrorCode, STATUS } from "../http/errors.ts";
 import { IDEMPOTENCY_HEADER, IdempotencyKey } from "../http/idempotency.ts";
-import { type JsonSchema, jsonSchemas } from "./schemas.ts";
+import { type JsonSchema, jsonSchemas, type Parameter } from "./schemas.ts";
+
+export interface Content {
+  "application/json": { schema: JsonSchema; example: unknown };
+}
 
 export type Headers = Record<string, { description: string; required: boolean; schema: JsonSchema }>;
-export type Responses = Record<string, { description: string; headers?: Headers; content?: object }>;
+export type Responses = Record<string, { description: string; headers?: Headers; content?: Content }>;
+
+const CODES = Object.keys(STATUS).map((code) => `\`${code}\``);
 
 export const errorComponents = {
   Error: {
     schema: z.object({
-      code: z.enum(Object.keys(STATUS)),
+      code: z.string(),
       message: z.string(),
       status: z.int().check(z.minimum(400), z.maximum(599)),
     }),
     description: "Why a request failed.",
     properties: {
-      code: "Machine-readable error code. New values can be added at any time.",
-      message: "Human-readable description, on one line. That of a 400 names every problem.",
+      // Not an enum, because the interface does not limit its values.
+      code: `Machine-readable error code: ${CODES.join(", ")}.`,
+      message:
+        "Human-readable description, on one line. That of a 400 names every problem, but only the first five of unknown names.",
       status: "The HTTP status code.",
     },
     example: { code: "unauthorized", message: KEY_REQUIRED, status: STATUS.unauthorized },
@@ -50,16 +58,16 @@ export const link: Headers = {
 };
 
 /** The request header of a creation. */
-export const idempotencyKey = {
+export const idempotencyKey: Parameter = {
   name: IDEMPOTENCY_HEADER,
   in: "header",
   description:
     "Makes the request safe to retry. The first request with a key adds what it sends; sending the same again returns the same 201, body and `Location`, and sending something different is rejected with 422. Idempotency-Keys never expire. Use a new UUID for each creation. A key is 1 to 255 printable ASCII characters other than double quotes. Put a key that contains a comma in double quotes, which are not part of the key.",
-  schema: jsonSchemas({ IdempotencyKey }, "input")["IdempotencyKey"],
+  schema: { ...jsonSchemas({ IdempotencyKey }, "input")["IdempotencyKey"] },
 };
 
 /** A JSON body with the schema of the component `name`. */
-export const body = (name: string, example: unknown) => ({
+export const body = (name: string, example: unknown): Content => ({
   "application/json": { schema: { $ref: `#/components/schemas/${name}` }, example },
 });
 

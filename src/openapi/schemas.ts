@@ -3,7 +3,32 @@
 import * as z from "zod/mini";
 import { INT64 } from "../values/int64.ts";
 
-export type JsonSchema = Record<string, unknown>;
+/** The keywords that the schemas of the description have. */
+export interface JsonSchema {
+  $ref?: string;
+  type?: "string" | "integer" | "object" | "array";
+  description?: string;
+  format?: string;
+  minimum?: number | bigint;
+  maximum?: number | bigint;
+  pattern?: string;
+  enum?: string[];
+  const?: string;
+  default?: unknown;
+  items?: JsonSchema;
+  properties?: Record<string, JsonSchema>;
+  required?: string[];
+  examples?: unknown[];
+}
+
+export interface Parameter {
+  name: string;
+  in: "path" | "query" | "header";
+  description: string;
+  required?: boolean;
+  schema: JsonSchema;
+  example?: unknown;
+}
 
 interface Component {
   schema: z.ZodMiniType;
@@ -14,18 +39,19 @@ interface Component {
 }
 
 /**
- * The JSON Schemas of all components, as a caller sends and receives them. They refer to each other. Without defaults, which
- * the descriptions state: many generators make a property with a default required.
+ * The JSON Schemas of all components, as a caller sends and receives them. They refer to each other. The text of a property
+ * states its default, because many generators make a property required if its schema has a default.
  */
 export function componentSchemas(components: Record<string, Component>): Record<string, JsonSchema> {
   const schemas = jsonSchemas(schemasOf(components), "input");
-  return mapValues(components, ({ description, properties: texts, example }, name) => {
-    const properties = mapValues(propertiesOf(schemas[name]), ({ default: _, ...property }, name) => ({
+  return mapValues(components, ({ description, properties: texts = {}, example }, name) => {
+    const { properties } = schemas[name] ?? {};
+    const described = mapValues({ ...properties }, ({ default: initial, ...property }, name) => ({
       ...property,
-      description: texts?.[name],
+      description: `${texts[name]}${initial === undefined ? "" : ` Defaults to \`${initial}\` when omitted.`}`,
       ...(example && { examples: [example[name]] }),
     }));
-    return { ...schemas[name], ...(texts && { properties }), description };
+    return { ...schemas[name], ...(properties && { properties: described }), ...(description && { description }) };
   });
 }
 
@@ -34,13 +60,13 @@ export function queryParameters(
   query: z.ZodMiniType,
   components: Record<string, Component>,
   descriptions: Record<string, string>,
-): object[] {
+): Parameter[] {
   // The parsed value: an integer, not the text of a query.
   const { query: schema } = jsonSchemas({ ...schemasOf(components), query }, "output");
-  return Object.entries(propertiesOf(schema)).map(([name, schema]) => ({
+  return Object.entries(schema?.properties ?? {}).map(([name, schema]) => ({
     name,
     in: "query",
-    description: descriptions[name],
+    description: String(descriptions[name]),
     schema,
   }));
 }
@@ -60,7 +86,7 @@ export function jsonSchemas(named: Record<string, z.ZodMiniType>, io: "input" | 
       if (_zod.def.type === "bigint") Object.assign(jsonSchema, { type: "integer", format: "int64" });
     },
   });
-  return mapValues(schemas, ({ $schema, $id, ...schema }) => mapValues(schema, withBounds));
+  return mapValues(schemas, ({ $schema, $id, ...schema }) => withBounds(schema) as JsonSchema);
 }
 
 function withBounds(schema: unknown): unknown {
@@ -68,8 +94,6 @@ function withBounds(schema: unknown): unknown {
   if (typeof schema !== "object" || schema === null) return schema;
   return { ...mapValues({ ...schema }, withBounds), ...("format" in schema && schema.format === "int64" && INT64) };
 }
-
-const propertiesOf = (schema?: JsonSchema) => (schema?.["properties"] ?? {}) as Record<string, JsonSchema>;
 
 export function mapValues<T, U>(object: Record<string, T>, map: (value: T, key: string) => U): Record<string, U> {
   return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value, key)]));
