@@ -1,17 +1,18 @@
-// Writes the folder of static files: the guide at /, the API reference at /reference with everything it loads, and openapi.json.
+// Writes the folder of static files: the page at /, which has the guide and the operations, and openapi.json.
 
-import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { Marked } from "marked";
-import { getHeadingList, gfmHeadingId } from "marked-gfm-heading-id";
+import { gfmHeadingId } from "marked-gfm-heading-id";
 import { description } from "../../src/openapi/document.ts";
 import { printJson } from "../../src/values/json.ts";
+import { currentCommit } from "../commit.ts";
+import { describeOperations, operations } from "./operations.ts";
 
 const SITE = join(import.meta.dirname, "../../dist/site");
 const SOURCES = join(import.meta.dirname, "../../src/site");
-const SCALAR = join(dirname(fileURLToPath(import.meta.resolve("@scalar/api-reference"))), "browser");
+const MARKER = "<!-- operations -->";
 
 // Not imported: its types would add those of the DOM, which contradict those of Workers.
 const highlighter = createRequire(import.meta.url)("highlight.js/lib/common");
@@ -25,42 +26,47 @@ const markdown = new Marked(gfmHeadingId(), {
 
 /** Writes only what differs, because two builds may do so at the same moment. */
 export function buildSite(): void {
-  const site = new Map(filesIn(SOURCES).map((path) => [path, readFileSync(join(SOURCES, path))]));
-  for (const path of globSync(["standalone.esm.js", "chunks/*.js"], { cwd: SCALAR })) {
-    site.set(join("scalar", path), readFileSync(join(SCALAR, path)));
-  }
+  const site = new Map(readdirSync(SOURCES).map((name) => [name, readFileSync(join(SOURCES, name))]));
   site.set("openapi.json", Buffer.from(`${printJson(description, 2)}\n`));
   const parts = pageParts(String(site.get("guide.md")));
-  for (const page of ["index.html", "reference.html"]) {
-    site.set(page, Buffer.from(String(site.get(page)).replaceAll(/\{(\w+)\}/g, (_, name) => parts[name] ?? "")));
-  }
+  const page = String(site.get("index.html")).replaceAll(/\{(\w+)\}/g, (_, name) => parts[name] ?? "");
+  site.set("index.html", Buffer.from(page));
   site.delete("guide.md");
 
-  for (const [path, content] of site) {
-    const file = join(SITE, path);
-    if (existsSync(file) && readFileSync(file).equals(content)) continue;
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, content);
+  mkdirSync(SITE, { recursive: true });
+  for (const [name, content] of site) {
+    const file = join(SITE, name);
+    if (!existsSync(file) || !readFileSync(file).equals(content)) writeFileSync(file, content);
   }
-  for (const path of filesIn(SITE)) if (!site.has(path)) rmSync(join(SITE, path), { force: true });
-}
-
-function filesIn(folder: string): string[] {
-  const paths = readdirSync(folder, { recursive: true, encoding: "utf8" });
-  return paths.filter((path) => statSync(join(folder, path), { throwIfNoEntry: false })?.isFile());
+  for (const name of readdirSync(SITE)) if (!site.has(name)) rmSync(join(SITE, name), { recursive: true, force: true });
 }
 
 /** What replaces each name in braces. */
-function pageParts(source: string): Record<string, string> {
-  const { title, summary } = description.info;
-  const guide = markdown.parse(source, { async: false });
-  const contents = getHeadingList().map(({ id, text }) => `<li><a href="#${id}">${text}</a></li>`);
-  const operations = Object.entries(description.paths).flatMap(([path, item]) =>
-    Object.entries(item).map(([name, { tags, summary, deprecated }]) => {
-      const method = name.toUpperCase();
-      const link = `<a href="/reference#tag/${tags[0]}/${method}${path}">${summary}</a>`; // Scalar's name for it
-      return `<tr><td>${link}${deprecated ? " (deprecated)" : ""}</td><td><code>${method} /v1${path}</code></td></tr>`;
-    }),
-  );
-  return { title, summary, guide, contents: contents.join("\n"), operations: operations.join("\n") };
+function pageParts(guide: string): Record<string, string> {
+  const { title, version, summary } = description.info;
+  // The marker stays in the HTML: it tells the groups of the navigation apart.
+  const source = guide.replace(MARKER, () => [MARKER, describeOperations(), MARKER].join("\n\n"));
+  const html = markdown.parse(source, { async: false });
+  const [start = "", described = "", subjects = ""] = html.split(MARKER);
+  const rows = operations.map(({ operationId, summary, deprecated, method, path }) => {
+    const operation = `<a href="#${operationId}">${summary}</a>${deprecated ? " (deprecated)" : ""}`;
+    return `<tr><td>${operation}</td><td><code>${method} ${path}</code></td></tr>`;
+  });
+  const commit = currentCommit();
+  return {
+    title,
+    summary,
+    version,
+    commit: commit && `, built from commit <code>${commit}</code>`,
+    contents: [group("Start", start), group("Operations", described), group("Guide", subjects)].join("\n"),
+    operations: rows.join("\n"),
+    guide: html.replaceAll(/<(h[23]) id="(.+?)">(.+?)<\/\1>/g, '<$1 id="$2"><a href="#$2">$3</a></$1>'),
+  };
+}
+
+/** A group of the navigation: links to what has a heading in this part of the page. */
+function group(title: string, html: string): string {
+  const headings = html.matchAll(/<h2 id="(.+?)">(.+?)<\/h2>/g);
+  const links = Array.from(headings, ([, id, text]) => `<li><a href="#${id}">${text}</a></li>`);
+  return `<li>${title}<ul>${links.join("\n")}</ul></li>`;
 }

@@ -1,20 +1,26 @@
-// Adds what the guide can do without: this service's address and key, buttons that copy, and one language for all examples.
+// Adds what the page can do without: this service's address and key, buttons that copy, and one language for all examples.
 
-const IS_LOCAL = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
-const tabs = [...document.querySelectorAll("summary")];
+export const IS_LOCAL = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
+const tabs = [...document.querySelectorAll("details[name] > summary")];
+
+/** A new element with these properties and children. */
+export function element(name, properties = {}, ...children) {
+  const created = Object.assign(document.createElement(name), properties);
+  created.append(...children);
+  return created;
+}
 
 for (const code of document.querySelectorAll("pre > code")) {
   code.innerHTML = code.innerHTML.replace("https://&lt;your address&gt;", location.origin);
   if (IS_LOCAL) code.innerHTML = code.innerHTML.replace("&lt;your API key&gt;", "local-key");
-  const text = code.textContent;
   if (!code.className || !navigator.clipboard) continue; // A response, or a page without HTTPS.
-  const button = Object.assign(document.createElement("button"), { textContent: "Copy", ariaLive: "polite" });
+  const button = element("button", { ariaLive: "polite" }, "Copy");
   button.onclick = async () => {
-    await navigator.clipboard.writeText(text);
+    await navigator.clipboard.writeText(code.textContent);
     button.textContent = "Copied";
     setTimeout(() => (button.textContent = "Copy"), 2000);
   };
-  code.prepend(button);
+  code.before(button);
 }
 
 /** Opens every example in this language. The browser closes the other languages, because they have the same name. */
