@@ -31,7 +31,7 @@ const inEveryResponse = inAll(
 
 /** The operations, what all of them share, and the objects in responses. Throws an error that names what it does not show. */
 export function describeOperations(): string {
-  const authorization = item("Authorization", ["header", "required", apiKey.type, apiKey.scheme], apiKey.description);
+  const authorization = item("Authorization", ["header", "required", `${apiKey.type} ${apiKey.scheme}`], apiKey.description);
   const sent = operations.map((operation) => bodyOf(operation)?.schema.$ref);
   const objects = Object.keys(schemas).filter((name) => isObject(name) && !sent.includes(COMPONENTS + name));
   return [

@@ -23,7 +23,11 @@ export const description = {
   paths: describePaths(petPaths),
   components: {
     securitySchemes: {
-      apiKey: { type: "http", scheme: "bearer", description: "`Bearer`, a space and an API key, which the operator of the service gives you." },
+      apiKey: {
+        type: "http",
+        scheme: "bearer",
+        description: "`Bearer`, a space and an API key, which the operator of the service gives you.",
+      },
     },
     schemas: componentSchemas({ ...petComponents, ...errorComponents }),
   },

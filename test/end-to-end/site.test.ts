@@ -1,35 +1,42 @@
-// The static site over HTTP, and how a program discovers the description.
+// The static site over HTTP, what it is built from, and the examples of its operations.
 
-import { readdirSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, it } from "vitest";
+import { describeOperation, operations } from "../../scripts/build/operations.ts";
 import { description } from "../../src/openapi/document.ts";
 import { printJson } from "../../src/values/json.ts";
 import { describedOperations } from "../conformance.ts";
+import { launch, outcome, run } from "../processes.ts";
+import { copyProject, removeProject } from "./dev-server.ts";
 import { send } from "./send.ts";
-import { KEY, ORIGIN } from "./service.ts";
+import { API_KEY, IS_DEPLOYED, IS_REMOVED, KEY, LOCAL_ONLY, ORIGIN } from "./service.ts";
 
-const HTML = "text/html; charset=utf-8";
-const LINKSET = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"';
-// RFC 8631 names the relations, RFC 9727 the catalog.
-const DESCRIPTION = '</openapi.json>; rel="service-desc"; type="application/json"';
-const GUIDE = '</>; rel="service-doc"; type="text/html"';
-const CATALOG = '</.well-known/api-catalog>; rel="api-catalog"';
-const FROM_ANYWHERE = { "Access-Control-Allow-Origin": "*" };
-const [CHUNK] = readdirSync("node_modules/@scalar/api-reference/dist/browser/chunks");
+const EVERYWHERE = {
+  "Content-Security-Policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "Referrer-Policy": "no-referrer",
+  "X-Content-Type-Options": "nosniff",
+};
+// RFC 8631 names the relations.
+const PAGE = { Link: '</openapi.json>; rel="service-desc"; type="application/json"' };
+const DESCRIPTION = { Link: '</>; rel="service-doc"; type="text/html"', "Access-Control-Allow-Origin": "*" };
 
 it.each([
-  ["/", { "Content-Type": HTML, Link: `${DESCRIPTION}, ${CATALOG}` }],
-  ["/reference", { "Content-Type": HTML }],
-  ["/openapi.json", { "Content-Type": "application/json", Link: `${GUIDE}, ${CATALOG}`, ...FROM_ANYWHERE }],
-  ["/.well-known/api-catalog", { "Content-Type": LINKSET, Link: CATALOG, ...FROM_ANYWHERE }],
-  [`/scalar/chunks/${CHUNK}`, { "Cache-Control": "public, max-age=31536000, immutable" }],
-])("responds to GET and HEAD %s with its headers", async (path, expected) => {
+  ["/", { "Content-Type": "text/html; charset=utf-8", ...PAGE }],
+  ["/openapi.json", { "Content-Type": "application/json", ...DESCRIPTION }],
+])("responds to GET and HEAD %s with its headers, and to POST with 405", async (path, own) => {
+  const expected = { ...own, ...EVERYWHERE };
   for (const method of ["GET", "HEAD"]) {
     const { status, headers } = await send(ORIGIN + path, { method });
     expect(status).toBe(200);
     const names = Object.keys(expected);
     expect(Object.fromEntries(names.map((name) => [name, headers.get(name)]))).toEqual(expected);
   }
+  const { status, headers } = await send(ORIGIN + path, { method: "POST" });
+  expect(status).toBe(405);
+  expect(headers.get("Allow")).toBe("GET, HEAD");
 });
 
 it("has the exact description", async () => {
@@ -38,50 +45,70 @@ it("has the exact description", async () => {
   expect(text).toMatch(/"minimum": -9223372036854775808,\s+"maximum": 9223372036854775807/);
 });
 
-it.each([
-  ["/", []],
-  ["/reference", ["style-src 'self' 'unsafe-inline'"]],
-])("allows %s to load only from its own origin", async (path, exceptions) => {
-  const { headers, text } = await send(ORIGIN + path);
-  expect(headers.get("X-Content-Type-Options")).toBe("nosniff");
-  const policy = headers.get("Content-Security-Policy")?.split("; ") ?? [];
-  expect(policy).toEqual(expect.arrayContaining(["default-src 'none'", "script-src 'self'"]));
-  expect(policy.filter((directive) => /unsafe|http|\*|,/.test(directive))).toEqual(exceptions);
-  expect(text).toContain(`<title>${description.info.title} API`);
-  expect(text).not.toMatch(/(src|href)="(?![/#]|data:,)/);
-});
-
-it("links from the guide to every section and operation, and only to what exists", async () => {
+it("links to every section and operation, and only to what exists, on its own origin", async () => {
   const { text } = await send(ORIGIN);
-  const links = Array.from(text.matchAll(/href="([/#][^"]*)"/g), ([, link = ""]) => link);
-  const sections = Array.from(text.matchAll(/<h2 id="([^"]+)">/g), ([, id]) => `#${id}`);
-  const operations = describedOperations.map(({ tags, method, path }) => `/reference#tag/${tags[0]}/${method}${path}`);
-  expect(links).toEqual(expect.arrayContaining([...sections, ...operations]));
-  expect(links.filter((link) => link.startsWith("#") && !sections.includes(link))).toEqual([]);
-  for (const path of new Set(links.map((link) => link.replace(/#.*/, "")))) {
+  const links = Array.from(text.matchAll(/(?:href|src)="([^"]*)"/g), ([, link = ""]) => link);
+  const ids = Array.from(text.matchAll(/ id="([^"]+)"/g), ([, id]) => `#${id}`);
+  const sections = Array.from(text.matchAll(/<li><a href="([^"]+)">/g), ([, id]) => id);
+  expect(sections).toEqual(Array.from(text.matchAll(/<h2 id="([^"]+)">/g), ([, id]) => `#${id}`));
+  expect(sections).toEqual(expect.arrayContaining(describedOperations.map(({ operationId }) => `#${operationId}`)));
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(links.filter((link) => link.startsWith("#") && !ids.includes(link))).toEqual([]);
+  for (const path of new Set(links.filter((link) => !/^(#|data:,)/.test(link)))) {
     expect((await send(ORIGIN + path)).status, path).toBe(200);
   }
 });
 
-it("has a catalog of the service, its description and its guide", async () => {
-  const { linkset } = JSON.parse((await send(`${ORIGIN}/.well-known/api-catalog`)).text);
-  const service = { anchor: "/v1", "service-desc": [{ href: "/openapi.json" }], "service-doc": [{ href: "/" }] };
-  expect(linkset).toMatchObject([{ item: [{ href: "/v1" }] }, service]);
-});
-
-it.each(["/", "/reference", "/openapi.json"])("responds to POST %s with 405 and Allow", async (path) => {
-  const { status, headers } = await send(ORIGIN + path, { method: "POST" });
-  expect(status).toBe(405);
-  expect(headers.get("Allow")).toBe("GET, HEAD");
-});
-
-it.each(["/v1", "/v1/", "/v1/index.html", "/v1/reference"])("leaves %s to the Worker", async (path) => {
+it.each(["/v1", "/v1/", "/v1/index.html"])("leaves %s to the Worker", async (path) => {
   expect((await send(ORIGIN + path)).status).toBe(401);
   expect((await send(ORIGIN + path, { headers: KEY })).status).toBe(404);
 });
 
-it.each(["/nothing", "/openapi.yaml", "/guide.md"])("responds to %s with 404 and an Error body", async (path) => {
+it.each(["/nothing", "/reference", "/guide.md"])("responds to %s with 404 and an Error body", async (path) => {
   const { status, text } = await send(ORIGIN + path);
   expect(status).toBe(404);
   expect(JSON.parse(text).code).toBe("not_found");
+});
+
+const NO_CURL = spawnSync("sh", ["-c", "curl --version"]).status === 0 ? "" : " (SKIPPED: sh or curl is not installed)";
+
+it.skipIf(NO_CURL)(`has an example of every operation in curl, which fails if the key is wrong${NO_CURL}`, async () => {
+  const headers = { ...KEY, "Content-Type": "application/json" };
+  await send(`${ORIGIN}/v1/pets`, { method: "POST", headers, body: '{"name":"Rex","categoryId":7}' });
+  for (const operation of operations) {
+    if (operation.deprecated && IS_REMOVED) continue;
+    const [, example = ""] = /```sh\n([^]*?)\n```/.exec(describeOperation(operation)) ?? [];
+    const call = (API_KEY: string) =>
+      outcome(launch("sh", ["-c", example], ".", { ANIMAL_STORE: `${ORIGIN}/v1`, API_KEY }));
+    expect(await call(API_KEY)).toMatchObject({ status: 0, output: expect.stringMatching(/^\[?\{"id":\d/) });
+    expect(await call("wrong")).toMatchObject({ status: 22, output: expect.stringContaining('"status":401') });
+  }
+});
+
+it("does not describe an operation with a keyword that it does not show", () => {
+  const [{ ...operation } = expect.fail()] = operations;
+  const [parameter = expect.fail()] = operation.parameters;
+  const describeWith = (changed: object) => () =>
+    describeOperation({ ...operation, parameters: [Object.assign({ ...parameter }, changed)] });
+  expect(describeWith({ explode: true })).toThrow("the keyword explode of limit");
+  expect(describeWith({ schema: { type: "string", maxLength: 5 } })).toThrow("the keyword maxLength of limit");
+});
+
+it.skipIf(IS_DEPLOYED)(`names the commit that it was built from, if there is one${LOCAL_ONLY}`, async () => {
+  expect((await send(ORIGIN)).text).toContain(`<footer>${description.info.title} API 1.0.0</footer>`);
+  const folder = copyProject();
+  try {
+    const git = (...args: string[]) =>
+      run("git", ["-c", "user.name=a", "-c", "user.email=a@b.example", ...args], folder);
+    await git("init", "--quiet");
+    await git("add", ".");
+    await git("commit", "--quiet", "--message", "site: a commit");
+    await run("npm", ["run", "build"], folder);
+    const commit = (await git("rev-parse", "--short", "HEAD")).trim();
+    expect(readFileSync(join(folder, "dist/site/index.html"), "utf8")).toContain(
+      `built from commit <code>${commit}</code>`,
+    );
+  } finally {
+    removeProject(folder);
+  }
 });

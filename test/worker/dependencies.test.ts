@@ -2,21 +2,17 @@
 // "Dependencies", explains them.
 
 import { expect, it } from "vitest";
-import { allowScripts, overrides } from "../../package.json";
+import { allowScripts } from "../../package.json";
 import lock from "../../package-lock.json";
 
 interface Package {
-  name?: string;
-  version?: string;
   resolved?: string;
   integrity?: string;
   hasInstallScript?: boolean;
-  dependencies?: Record<string, string>;
   optionalDependencies?: Record<string, string>;
 }
 
 const packages: Record<string, Package> = lock.packages;
-const SCALAR = "@scalar/api-reference";
 
 /** The path of the package that `name` refers to in the package at `path`: the nearest one, as Node resolves it. */
 function resolve(name: string, path: string): string | undefined {
@@ -24,17 +20,6 @@ function resolve(name: string, path: string): string | undefined {
   if (packages[nested]) return nested;
   return path === "" ? undefined : resolve(name, path.slice(0, Math.max(0, path.lastIndexOf("/node_modules/"))));
 }
-
-it("replaces every dependency of Scalar, whose browser bundle contains them all", () => {
-  const dependencies = Object.keys(packages[`node_modules/${SCALAR}`]?.dependencies ?? {});
-  expect(dependencies.length).toBeGreaterThan(0);
-  expect(Object.keys(overrides[SCALAR]).toSorted()).toEqual(dependencies.toSorted());
-  const installed = dependencies.filter((name) => {
-    const path = resolve(name, `node_modules/${SCALAR}`) ?? "";
-    return packages[path]?.name !== "@favware/skip-dependency";
-  });
-  expect(installed).toEqual([]);
-});
 
 it("locks every package for every platform, so that npm ci works on all of them", () => {
   const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
