@@ -77,7 +77,7 @@ it.skipIf(NO_CURL)(`has an example of every operation in curl, which fails if th
   await send(`${ORIGIN}/v1/pets`, { method: "POST", headers, body: '{"name":"Rex","categoryId":7}' });
   for (const operation of operations) {
     if (operation.deprecated && IS_REMOVED) continue;
-    const [, example = ""] = /```sh\n([^]*?)\n```/.exec(describeOperation(operation)) ?? [];
+    const [, example = ""] = /```sh\n([\s\S]*?)\n```/.exec(describeOperation(operation)) ?? [];
     const call = (API_KEY: string) =>
       outcome(launch("sh", ["-c", example], ".", { ANIMAL_STORE: `${ORIGIN}/v1`, API_KEY }));
     expect(await call(API_KEY)).toMatchObject({ status: 0, output: expect.stringMatching(/^\[?\{"id":\d/) });
