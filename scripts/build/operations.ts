@@ -31,14 +31,14 @@ const inEveryResponse = inAll(
 
 /** The operations, what all of them share, and the objects in responses. Throws an error that names what it does not show. */
 export function describeOperations(): string {
-  const authorization = item("Authorization", ["header", "required", `${apiKey.type} ${apiKey.scheme}`], apiKey.description);
+  const key = item("Authorization", ["header", "required", `${apiKey.type} ${apiKey.scheme}`], apiKey.description);
   const sent = operations.map((operation) => bodyOf(operation)?.schema.$ref);
   const objects = Object.keys(schemas).filter((name) => isObject(name) && !sent.includes(COMPONENTS + name));
   return [
     ...operations.map(describeOperation),
     `<section>\n\n<h2 id="all-operations">All operations</h2>`,
     `Paths are relative to the base URL of the service, which ends in ${code(BASE)}. Bodies are JSON.`,
-    ...list("all-operations-parameters", "Parameters", [authorization, ...shared.parameters.map(describeField)]),
+    ...list("all-operations-parameters", "Parameters", [key, ...shared.parameters.map(describeField)]),
     ...list("all-operations-responses", "Responses", shared.responses.map(describeResponse)),
     ...list("all-operations-headers", "Response headers", shared.headers.map(describeField)),
     `Every response has ${inEveryResponse.map(([name]) => code(name)).join(", ")}.\n\n</section>`,
@@ -52,8 +52,9 @@ export function describeOperation(operation: Operation): string {
   const { operationId: id, tags: _, summary, description, deprecated, method, path, ...parts } = operation;
   const { parameters, requestBody, responses, ...rest } = parts;
   const { required, content, ...others } = requestBody ?? {};
-  expectNone({ ...rest, ...others }, id);
-  const body = content?.["application/json"].schema.$ref?.replace(COMPONENTS, "");
+  const { $ref: body, ...inline } = content?.["application/json"].schema ?? {};
+  expectNone({ ...rest, ...others, ...inline }, id);
+  const bodyTitle = `<h3 id="${id}-body">Body <small>${required ? "required" : "optional"}</small></h3>`;
   return [
     `<section data-request="${escaped(printJson(requestOf(operation)))}">`,
     `<h2 id="${id}">${summary}${deprecated ? " <mark>Deprecated</mark>" : ""}</h2>`,
@@ -61,7 +62,7 @@ export function describeOperation(operation: Operation): string {
     description,
     `\`\`\`sh\n${curlExample(operation)}\n\`\`\``,
     ...list(`${id}-parameters`, "Parameters", without(shared.parameters, parameters).map(describeField)),
-    ...(body ? [`<h3 id="${id}-body">Body</h3>`, ...describeObject(body, "body")] : []),
+    ...(body ? [bodyTitle, ...describeObject(body.replace(COMPONENTS, ""), "body")] : []),
     ...list(`${id}-responses`, "Responses", without(shared.responses, Object.entries(responses)).map(describeResponse)),
     ...list(`${id}-headers`, "Response headers", without(shared.headers, headersOf(operation)).map(describeField)),
     "For the API key and everything else that operations share, see [All operations](#all-operations).\n\n</section>",
