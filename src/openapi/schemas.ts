@@ -46,11 +46,11 @@ export function componentSchemas(components: Record<string, Component>): Record<
   const schemas = jsonSchemas(schemasOf(components), "input");
   return mapValues(components, ({ description, properties: texts = {}, example }, name) => {
     const { properties } = schemas[name] ?? {};
-    const described = mapValues({ ...properties }, ({ default: initial, ...property }, name) => ({
-      ...property,
-      description: `${texts[name]}${initial === undefined ? "" : ` Defaults to \`${initial}\` when omitted.`}`,
-      ...(example && { examples: [example[name]] }),
-    }));
+    const described = mapValues({ ...properties }, ({ default: initial, ...property }, name) => {
+      const defaults = initial === undefined ? "" : ` Defaults to \`${initial}\` when omitted.`;
+      const text = texts[name] ?? "";
+      return { ...property, description: text && text + defaults, ...(example && { examples: [example[name]] }) };
+    });
     return { ...schemas[name], ...(properties && { properties: described }), ...(description && { description }) };
   });
 }
@@ -66,7 +66,7 @@ export function queryParameters(
   return Object.entries(schema?.properties ?? {}).map(([name, schema]) => ({
     name,
     in: "query",
-    description: String(descriptions[name]),
+    description: descriptions[name] ?? "",
     schema,
   }));
 }
