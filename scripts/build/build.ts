@@ -29,6 +29,6 @@ async function prepareLocalService(): Promise<void> {
   cpSync(`${SECRETS}.example`, SECRETS, { force: false });
   await applyLocalMigrations();
   const { API_KEY } = parseEnv(readFileSync(SECRETS, "utf8"));
-  console.log(`The guide is at / and the service at /v1. Its API key is ${API_KEY} (.dev.vars).
+  console.log(`The page for callers is at / and the service at /v1. Its API key is ${API_KEY} (.dev.vars).
 To empty the store, stop the service and remove .wrangler/state.`);
 }
