@@ -30,8 +30,8 @@ export const UNAVAILABLE = "The store is temporarily unavailable; try again.";
 
 // For a POST without an Idempotency-Key whose statement was sent.
 const MAY_BE_STORED = `what you sent may have been added: look for it before you try again. To make retries safe, send an ${IDEMPOTENCY_HEADER} with the first request.`;
-export const INTERNAL_OR_STORED = `The service failed, and ${MAY_BE_STORED} ${REPORT}`;
-export const UNAVAILABLE_OR_STORED = `The store is temporarily unavailable, and ${MAY_BE_STORED}`;
+export const INTERNAL_AFTER_POST = `The service failed, and ${MAY_BE_STORED} ${REPORT}`;
+export const UNAVAILABLE_AFTER_POST = `The store is temporarily unavailable, and ${MAY_BE_STORED}`;
 
 /** A rejected request: the interface's Error body, its status, and the headers that belong to it. */
 export class ApiError extends Error {
@@ -62,7 +62,7 @@ export function renderError(thrown: unknown, request: Request): Response {
   const isTransient = wasSent && thrown.isTransient;
   const code = isTransient ? "service_unavailable" : "internal_error";
   logFailure(code, wasSent ? thrown.cause : thrown, request);
-  const [safe, uncertain] = isTransient ? [UNAVAILABLE, UNAVAILABLE_OR_STORED] : [INTERNAL, INTERNAL_OR_STORED];
+  const [safe, uncertain] = isTransient ? [UNAVAILABLE, UNAVAILABLE_AFTER_POST] : [INTERNAL, INTERNAL_AFTER_POST];
   return render(new ApiError(code, mayBeStored ? uncertain : safe, isTransient ? { "Retry-After": "1" } : {}));
 }
 

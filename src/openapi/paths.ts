@@ -2,11 +2,11 @@
 
 import { BOOKMARK_HEADER } from "../d1/database.ts";
 import { CHALLENGE, INVALID_TOKEN, KEY_REQUIRED } from "../http/authentication.ts";
-import { INTERNAL, INTERNAL_OR_STORED, UNAVAILABLE, UNAVAILABLE_OR_STORED } from "../http/errors.ts";
+import { INTERNAL, INTERNAL_AFTER_POST, UNAVAILABLE, UNAVAILABLE_AFTER_POST } from "../http/errors.ts";
 import { IDEMPOTENCY_HEADER } from "../http/idempotency.ts";
 import { VERSION_HEADER } from "../http/responses.ts";
 import { allowed, notAllowed } from "../http/routing.ts";
-import { type Content, constant, error, type Headers, header, type Responses } from "./responses.ts";
+import { type Content, fixedHeader, error, type Headers, header, type Responses } from "./responses.ts";
 import { mapValues, type Parameter } from "./schemas.ts";
 
 export interface Operation {
@@ -66,15 +66,15 @@ const CLOSED_OR_UNAVAILABLE =
 function commonErrors(method: string, pathMethods: string[], headers: Headers): Responses {
   const methods = allowed(pathMethods);
   const wrong = ["PUT", "PATCH", "DELETE", "TRACE"].find((candidate) => !pathMethods.includes(candidate)) ?? "";
-  const allow = { Allow: constant("The methods that the path supports (RFC 9110).", methods) };
+  const allow = { Allow: fixedHeader("The methods that the path supports (RFC 9110).", methods) };
   const optional = mapValues(headers, (described) => ({ ...described, required: false }));
   const retryAfter = { "Retry-After": header("Seconds to wait before a retry.", { type: "integer", minimum: 1 }) };
   const [internal, whenFailed, unavailable, whenUnavailable] =
     method === "post"
       ? [
-          INTERNAL_OR_STORED,
+          INTERNAL_AFTER_POST,
           `The service failed, and ${MAY_BE_STORED}`,
-          UNAVAILABLE_OR_STORED,
+          UNAVAILABLE_AFTER_POST,
           `${CLOSED_OR_UNAVAILABLE} Otherwise, ${MAY_BE_STORED}`,
         ]
       : [INTERNAL, INTERNAL, UNAVAILABLE, CLOSED_OR_UNAVAILABLE];

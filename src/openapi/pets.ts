@@ -10,7 +10,17 @@ import { KEY_USED, NewPetBody, UNKNOWN_ID } from "../pets/operations.ts";
 import { NewPet, Pet, PetQuery, PetStatus } from "../pets/pet.ts";
 import { INT64 } from "../values/int64.ts";
 import type { PathItem } from "./paths.ts";
-import { badRequest, body, bodyErrors, bookmark, constant, error, header, idempotencyKey, link } from "./responses.ts";
+import {
+  badRequest,
+  body,
+  bodyErrors,
+  bookmark,
+  fixedHeader,
+  error,
+  header,
+  idempotencyKey,
+  link,
+} from "./responses.ts";
 import { queryParameters } from "./schemas.ts";
 
 // Both have every property and differ in each, because tests store and compare them.
@@ -115,9 +125,9 @@ export const petPaths = {
         },
       ],
       headers: {
-        Deprecation: constant("When the operation was deprecated (RFC 9745).", DEPRECATION_HEADERS.Deprecation),
-        Sunset: constant("When the operation will be removed (RFC 8594).", DEPRECATION_HEADERS.Sunset),
-        Link: constant("The replacement, and the guide.", DEPRECATION_HEADERS.Link),
+        Deprecation: fixedHeader("When the operation was deprecated (RFC 9745).", DEPRECATION_HEADERS.Deprecation),
+        Sunset: fixedHeader("When the operation will be removed (RFC 8594).", DEPRECATION_HEADERS.Sunset),
+        Link: fixedHeader("The replacement, and the guide.", DEPRECATION_HEADERS.Link),
       },
       responses: {
         200: { description: "The animal.", headers: bookmark(), content: body("Pet", REX) },

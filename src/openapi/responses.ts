@@ -40,7 +40,7 @@ export const errorComponents = {
 export const header = (description: string, schema: JsonSchema, required = true) => ({ description, required, schema });
 
 /** A header that always has the same value. */
-export const constant = (description: string, value: string, required = true) =>
+export const fixedHeader = (description: string, value: string, required = true) =>
   header(description, { type: "string", const: value }, required);
 
 /** The response header with the bookmark; not `required` if the operation may respond without a query. */
@@ -81,7 +81,7 @@ export function error(code: ErrorCode, message: string, headers: Headers = {}, d
 export const bodyErrors: Responses = {
   ...error("content_too_large", TOO_LARGE),
   ...error("unsupported_media_type", unsupported({ isJson: false, isPlain: false }), {
-    "Accept-Encoding": constant("Present if the body has a Content-Encoding (RFC 9110).", "identity", false),
+    "Accept-Encoding": fixedHeader("Present if the body has a Content-Encoding (RFC 9110).", "identity", false),
   }),
 };
 

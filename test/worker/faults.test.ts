@@ -15,7 +15,7 @@ import {
   PERFORM,
   type RequestOptions,
   UNAVAILABLE,
-  UNAVAILABLE_OR_STORED,
+  UNAVAILABLE_AFTER_POST,
 } from "./service.ts";
 
 const internal = (message: string) => ({
@@ -24,7 +24,7 @@ const internal = (message: string) => ({
   status: 500,
 });
 const INTERNAL = internal(".");
-const INTERNAL_OR_STORED = internal(
+const INTERNAL_AFTER_POST = internal(
   ", and what you sent may have been added: look for it before you try again. To make retries safe, send an Idempotency-Key with the first request.",
 );
 
@@ -123,8 +123,8 @@ describe("a transient failure of D1", () => {
 
 describe("a failure of D1 after a create was sent", () => {
   it.each([
-    ["D1_ERROR: Network connection lost.", UNAVAILABLE, UNAVAILABLE_OR_STORED],
-    ["D1_ERROR: internal error", INTERNAL, INTERNAL_OR_STORED],
+    ["D1_ERROR: Network connection lost.", UNAVAILABLE, UNAVAILABLE_AFTER_POST],
+    ["D1_ERROR: internal error", INTERNAL, INTERNAL_AFTER_POST],
   ])("says that the animal may have been stored, unless it has a key: %s", async (message, safe, uncertain) => {
     vi.spyOn(scheduler, "wait").mockResolvedValue();
     const bindings = { DB: failing(env.DB, new Error(message)) };
@@ -144,7 +144,7 @@ describe("any other failure is a 500 that reveals nothing, and its cause is logg
   it("in every operation", async () => {
     const failure = new Error("D1_ERROR: CHECK constraint failed: pets: SQLITE_CONSTRAINT");
     await performAll(failing(env.DB, failure), (answer) => {
-      expect([INTERNAL, INTERNAL_OR_STORED]).toContainEqual(JSON.parse(answer.text));
+      expect([INTERNAL, INTERNAL_AFTER_POST]).toContainEqual(JSON.parse(answer.text));
       expect([answer.status, answer.headers.has("Retry-After")]).toEqual([500, false]);
       expectLogged("internal_error", String(failure.stack));
     });
@@ -203,7 +203,7 @@ describe("a result of D1 without what the statement selects is 500", () => {
     { results: [{ json, id: "1" }] },
     { results: [{ id: "1", matches: 1 }] },
   ])("in createPet: %j", async ({ results }) => {
-    expectError(await createPet(REX, { bindings: { DB: answering(results) } }), INTERNAL_OR_STORED);
+    expectError(await createPet(REX, { bindings: { DB: answering(results) } }), INTERNAL_AFTER_POST);
   });
 
   it("in listPets, if the link to the next page needs an id that is missing", async () => {

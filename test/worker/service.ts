@@ -108,7 +108,7 @@ const unavailable = (message: string) => ({ code: "service_unavailable", message
 export const UNAVAILABLE = unavailable("The store is temporarily unavailable; try again.");
 
 /** After a POST without an Idempotency-Key. */
-export const UNAVAILABLE_OR_STORED = unavailable(
+export const UNAVAILABLE_AFTER_POST = unavailable(
   "The store is temporarily unavailable, and what you sent may have been added: look for it before you try again. To make retries safe, send an Idempotency-Key with the first request.",
 );
 
