@@ -61,7 +61,7 @@ export function describePaths(paths: Record<`/${string}`, PathItem>) {
 // The examples of these errors are for a request without an Idempotency-Key.
 const MAY_BE_STORED = `what you sent may have been added. Send it again with the same \`${IDEMPOTENCY_HEADER}\` or, if it had none, look for it first.`;
 const CLOSED_OR_UNAVAILABLE =
-  "The store is temporarily unavailable or, if `message` says so, the service is closed for maintenance, and the request was not carried out.";
+  "If `message` says that the service is closed for maintenance, the request was not carried out. Otherwise, the store is temporarily unavailable";
 
 function commonErrors(method: string, pathMethods: string[], headers: Headers): Responses {
   const methods = allowed(pathMethods);
@@ -75,9 +75,9 @@ function commonErrors(method: string, pathMethods: string[], headers: Headers): 
           INTERNAL_AFTER_POST,
           `The service failed, and ${MAY_BE_STORED}`,
           UNAVAILABLE_AFTER_POST,
-          `${CLOSED_OR_UNAVAILABLE} Otherwise, ${MAY_BE_STORED}`,
+          `${CLOSED_OR_UNAVAILABLE}, and ${MAY_BE_STORED}`,
         ]
-      : [INTERNAL, INTERNAL, UNAVAILABLE, CLOSED_OR_UNAVAILABLE];
+      : [INTERNAL, INTERNAL, UNAVAILABLE, `${CLOSED_OR_UNAVAILABLE}.`];
   return {
     ...error("unauthorized", KEY_REQUIRED, { "WWW-Authenticate": challenge }, "The API key is missing or not valid."),
     ...error("method_not_allowed", notAllowed(wrong, methods), allow, "The path does not support this method."),

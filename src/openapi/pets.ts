@@ -95,7 +95,10 @@ export const petPaths = {
           description: "The animal was added.",
           headers: {
             ...bookmark(),
-            Location: header("The path of the animal.", { type: "string", pattern: "^/v1/pets/[1-9][0-9]*$" }),
+            Location: header("The path of the animal, which includes `/v1`.", {
+              type: "string",
+              pattern: "^/v1/pets/[1-9][0-9]*$",
+            }),
           },
           content: body("Pet", REX),
         },

@@ -65,7 +65,7 @@ function formFor(request, key) {
 
 /** The arguments of fetch. Empty fields are not sent. */
 function fetchArguments({ method, path }, fields, key) {
-  const headers = new Headers(key && { Authorization: `Bearer ${key}` });
+  const headers = new Headers(key ? { Authorization: `Bearer ${key}` } : {});
   const query = new URLSearchParams();
   let [url, body] = [path];
   for (const { name, place, control } of fields.filter(({ control }) => control.value)) {

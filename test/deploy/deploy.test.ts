@@ -3,7 +3,7 @@
 
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
@@ -34,10 +34,14 @@ const run = (command: string, env?: NodeJS.Dict<string>) => start(command, env).
 // Wrangler reads this file too, and nothing in it may reach an environment.
 writeFileSync(join(folder, ".env"), "API_KEY=local\n");
 
-// `npm ci` has built the site, too.
+/** The foot of the page. */
+const foot = () => /<footer>(.*)<\/footer>/.exec(readFileSync(join(folder, "dist/site/index.html"), "utf8"))?.[1];
+
+// `npm ci` has built the site, too. The folder is an archive without Git, or inside a different repository.
 await run("npm run build");
 
 it("says which of Wrangler's commands are missing", async () => {
+  expect(foot()).toBe("Animal store API 1.0.0");
   expect((await run("npm run deploy:staging")).errors).toContain("\nnpx wrangler secret put API_KEY --env staging\n");
   // The draft that this command uploads.
   cloudflare.traffic = "draft@100%";
@@ -69,6 +73,7 @@ it("is deployed, with the commit", async () => {
   expect(applied.map(({ name }) => name)).toEqual(readdirSync(join(folder, "migrations")).sort());
   const [{ annotations, modules } = { modules: "" }] = cloudflare.uploads;
   expect(annotations).toEqual({ "workers/tag": commit });
+  expect(foot()).toBe(`Animal store API 1.0.0, built from commit <code>${commit}</code>`);
   // The names and lines of a stack in the log are those of the source.
   expect(modules).toMatch(/^(async )?function createPet\(/m);
   // Wrangler would keep a copy of what it prints.

@@ -1,17 +1,14 @@
 // The static site over HTTP, what it is built from, and the examples of its operations.
 
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { expect, it } from "vitest";
 import { describeOperation, operations } from "../../scripts/build/operations.ts";
 import { description } from "../../src/openapi/document.ts";
 import { printJson } from "../../src/values/json.ts";
 import { describedOperations } from "../conformance.ts";
-import { launch, outcome, run } from "../processes.ts";
-import { copyProject, removeProject } from "./dev-server.ts";
+import { launch, outcome } from "../processes.ts";
 import { send } from "./send.ts";
-import { API_KEY, IS_DEPLOYED, IS_REMOVED, KEY, LOCAL_ONLY, ORIGIN } from "./service.ts";
+import { API_KEY, IS_REMOVED, KEY, ORIGIN } from "./service.ts";
 
 const EVERYWHERE = {
   "Content-Security-Policy":
@@ -92,23 +89,4 @@ it("does not describe an operation with a keyword that it does not show", () => 
     describeOperation({ ...operation, parameters: [Object.assign({ ...parameter }, changed)] });
   expect(describeWith({ explode: true })).toThrow("the keyword explode of limit");
   expect(describeWith({ schema: { type: "string", maxLength: 5 } })).toThrow("the keyword maxLength of limit");
-});
-
-it.skipIf(IS_DEPLOYED)(`names the commit that it was built from, if there is one${LOCAL_ONLY}`, async () => {
-  expect((await send(ORIGIN)).text).toContain(`<footer>${description.info.title} API 1.0.0</footer>`);
-  const folder = copyProject();
-  try {
-    const git = (...args: string[]) =>
-      run("git", ["-c", "user.name=a", "-c", "user.email=a@b.example", ...args], folder);
-    await git("init", "--quiet");
-    await git("add", ".");
-    await git("commit", "--quiet", "--message", "site: a commit");
-    await run("npm", ["run", "build"], folder);
-    const commit = (await git("rev-parse", "--short", "HEAD")).trim();
-    expect(readFileSync(join(folder, "dist/site/index.html"), "utf8")).toContain(
-      `built from commit <code>${commit}</code>`,
-    );
-  } finally {
-    removeProject(folder);
-  }
 });
