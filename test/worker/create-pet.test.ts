@@ -149,8 +149,6 @@ describe("createPet rejects", () => {
   it.each([
     ['{"Name":"Rex","categoryID":1}', `name is required and ${NAME}; categoryId is required and must be ${INT64}.`],
     ['{"name":1,"categoryId":"1","status":"gone"}', `name ${NAME}; ${UNQUOTED}; ${STATUS}`],
-    ['{"name":null,"categoryId":1}', `name ${NAME}.`],
-    ['{"name":"","categoryId":1}', `name ${NAME}.`],
     [JSON.stringify({ name: WHITE_SPACE, categoryId: 1 }), `name ${NAME}.`],
     ['{"name":"\\ud800","categoryId":1}', SURROGATE],
     ['{"name":"\\udc36\\ud83d","categoryId":1}', SURROGATE],
@@ -164,7 +162,6 @@ describe("createPet rejects", () => {
     [rexWith('1,"categoryId":1.5'), CATEGORY_ID],
     [rexWith('"9223372036854775807"'), `${UNQUOTED}.`],
     [rexWith('1,"status":null'), STATUS],
-    [rexWith('1,"status":"Sold"'), STATUS],
     ["[]", NOT_OBJECT],
     ["null", NOT_OBJECT],
     ["", "The body is empty (it must be one JSON object)."],

@@ -12,13 +12,9 @@ const files = Object.keys(import.meta.glob(["../../*.*", "../../{docs,migrations
 
 it("README.md has every operation in its table", () => {
   const rows = readme.split("\n").filter((line) => line.startsWith("| `"));
-  for (const { operationId, method, path, parameters } of describedOperations) {
-    const query = parameters.filter((parameter) => parameter.in === "query").map(({ name }) => `(?=.*[?&]${name}=)`);
-    expect(rows).toContainEqual(
-      expect.stringMatching(
-        RegExp(`^\\| \`${operationId}\`${query.join("")}.*\`${method} /v1${path.replace(/[{}]/g, "\\$&")}`),
-      ),
-    );
+  for (const { operationId, method, path } of describedOperations) {
+    const row = rows.find((text) => text.startsWith(`| \`${operationId}\``));
+    expect(row).toContain(`\`${method} /v1${path}`);
   }
 });
 

@@ -35,12 +35,6 @@ describe("Idempotency-Key", () => {
     expect(await countPets()).toBe(2);
   });
 
-  it("treats an omitted status and available, 7 and 7.0, with or without unknown properties, as the same animal", async () => {
-    const { text } = await createUnder("key", '{"name":"Rex","categoryId":7}');
-    expectBody(await createUnder("key", '{"status":"available","categoryId":7.0,"name":"Rex","x":1}'), 201, text);
-    expect(await countPets()).toBe(1);
-  });
-
   it.each([
     ["case of its name", '{"name":"rex","categoryId":9223372036854775807}'],
     ["end of its name", '{"name":"Rex\\u0000","categoryId":9223372036854775807}'],
@@ -67,10 +61,6 @@ describe("Idempotency-Key", () => {
     await createUnder(bare);
     expect((await createUnder(quoted)).status).toBe(201);
     expect(await countPets()).toBe(1);
-  });
-
-  it.each(["!#+-~", "x".repeat(255), `"${"x".repeat(255)}"`, '" "', '","'])("accepts the key %s", async (key) => {
-    expect((await createUnder(key)).status).toBe(201);
   });
 
   it.each([

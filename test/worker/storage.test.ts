@@ -119,15 +119,6 @@ it.each(Object.entries(PERFORM))("%s is at most one round trip", async (_, perfo
   expect(trips.length).toBeLessThanOrEqual(1);
 });
 
-it.each(["/v1/pets?limit=0", "/v1/pets/x", "/v1/nothing"])(
-  "%s is rejected without a round trip, and so without a bookmark",
-  async (path) => {
-    const { DB, trips } = recorded();
-    expect((await call(path, { bindings: { DB } })).headers.has("x-d1-bookmark")).toBe(false);
-    expect(trips).toEqual([]);
-  },
-);
-
 it.each(describedOperations)("$operationId does not change or remove other rows", async (operation) => {
   await env.DB.prepare(FILL).run();
   const others = () => env.DB.prepare("SELECT * FROM pets WHERE id BETWEEN 2 AND 3000").all();
