@@ -30,8 +30,8 @@ export function readEnvironment(name: string) {
 }
 
 /**
- * Creates and updates the local tables. Throws WranglerFailed. Wrangler takes a second, so it runs only if the migrations are
- * not the same as the last time.
+ * Creates and updates the local tables. Throws WranglerFailed. Wrangler takes a second, so it runs only if the names of the
+ * migrations are not those of the last time.
  */
 export async function applyLocalMigrations(): Promise<void> {
   const migrations = readdirSync(join(ROOT, "migrations")).sort().join("\n");

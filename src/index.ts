@@ -1,4 +1,4 @@
-// The entry point: every request goes through the route table, and whatever is thrown there becomes an error response.
+// The entry point: a request goes through the route table, and whatever is thrown there becomes an error response.
 
 import { renderError } from "./http/errors.ts";
 import { VERSION_HEADER } from "./http/responses.ts";

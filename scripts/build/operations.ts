@@ -133,7 +133,8 @@ function typeOf(schema: JsonSchema, name: string): string[] {
     format ? `${type} (${format})` : `${type}`,
     minimum === undefined ? "" : `at least ${minimum}`,
     maximum === undefined ? "" : `at most ${maximum}`,
-    pattern ? `matches ${code(pattern)}` : "",
+    // The pattern of a format, such as date, is long and says nothing more.
+    pattern && !format ? `matches ${code(pattern)}` : "",
     values ? `one of ${values.map(code).join(", ")}` : "",
     only ? `always ${code(only)}` : "",
     initial === undefined ? "" : `default ${code(String(initial))}`,

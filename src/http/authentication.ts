@@ -1,6 +1,6 @@
 // API keys, sent as bearer tokens (RFC 6750). Each is a secret of its own, so Wrangler's commands add, list and revoke one. They are
 // compared in constant time, in buffers of one fixed length and with every valid key, so that timing reveals neither a length
-// nor a common prefix. Without a valid key, every request gets a 500.
+// nor a common prefix. If no secret has a valid key, every request gets a 500.
 
 import { ApiError } from "./errors.ts";
 import { logFailure } from "./log.ts";

@@ -1,5 +1,5 @@
-// The only SQL about animals. Each function runs one statement, and so costs one round trip. An int64 is bound as a decimal
-// string, which an INTEGER column stores exactly.
+// The service's SQL about animals. Each function runs one statement, which costs one round trip for each try. An int64 is bound as
+// a decimal string, which an INTEGER column stores exactly.
 
 import { jsonIn, retryTransient, runStatement } from "../d1/database.ts";
 import { INT64 } from "../values/int64.ts";

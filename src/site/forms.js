@@ -33,7 +33,7 @@ function formFor(request, key) {
     fields.push({
       name: "JSON",
       place: "body",
-      control: element("textarea", { ...PLAIN, rows: 5, value: request.body }),
+      control: element("textarea", { ...PLAIN, rows: request.body.split("\n").length, value: request.body }),
     });
   }
   const labels = fields.map(({ name, place, control }) =>

@@ -17,7 +17,7 @@ import { INT64 } from "../../src/values/int64.ts";
 import { launch, outcome } from "../processes.ts";
 import { startServer } from "../server.ts";
 import { send } from "./send.ts";
-import { API_KEY, KEY, ORIGIN } from "./service.ts";
+import { API_KEY, addAnimal, ORIGIN } from "./service.ts";
 
 const guide = readFileSync("src/site/guide.md", "utf8");
 const examplesIn = (part: string) => [...part.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)];
@@ -119,14 +119,9 @@ async function runExample([file = "", ...options]: string[], example: string, fa
 
 beforeAll(async () => {
   // Enough animals for a second page. Only the last one is certain to have the greatest id.
-  const add = async (name: string): Promise<number> => {
-    const headers = { ...KEY, "Content-Type": "application/json" };
-    const request = { method: "POST", headers, body: JSON.stringify({ name, categoryId: 7 }) };
-    return JSON.parse((await send(`${ORIGIN}/v1/pets`, request)).text).id;
-  };
-  newest = await add("Before the list");
-  await Promise.all(Array.from({ length: 100 }, () => add("On the first page")));
-  await add("On a later page");
+  newest = await addAnimal("Before the list");
+  await Promise.all(Array.from({ length: 100 }, () => addAnimal("On the first page")));
+  await addAnimal("On a later page");
 });
 
 afterAll(() => {

@@ -1,5 +1,4 @@
-// Requests to the service as a caller sends them. What every response must have is asserted here, for every response in every
-// test.
+// Requests to the service as a caller sends them. What every response must have is asserted here, for every response of call().
 
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
