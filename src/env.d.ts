@@ -1,4 +1,5 @@
-// Secrets that an environment can have, beside those that wrangler.toml requires. Also merged into the Env of cloudflare:workers.
+// Secrets that an environment can have, in addition to those that wrangler.toml requires: for `env` of `fetch`, and that of
+// cloudflare:workers.
 
 interface Env extends OptionalSecrets {}
 
