@@ -37,26 +37,28 @@ type SecretName = "API_KEY" | `API_KEY_${string}`;
 
 const isSecretName = (name: string): name is SecretName => /^API_KEY(_.+)?$/.test(name);
 
-// Each secret as it was when a request last came: its value, and the key if that is valid. The bindings of a running isolate may
-// change, so the values are compared for every request.
-const prepared = new Map<SecretName, { value: unknown; keys: Uint8Array[] }>();
+// Each secret as it was when a request last came, with its key if that is valid. The bindings of a running isolate may change, so
+// the values are compared for every request.
+const prepared = new Map<SecretName, { value: unknown; key: Uint8Array | undefined }>();
 
 function keysIn(env: Env, request: Request): Uint8Array[] {
-  const keys = Object.keys(env)
-    .filter(isSecretName)
-    .flatMap((name) => keysOf(name, env[name], request));
+  const keys: Uint8Array[] = [];
+  for (const name in env) {
+    const key = isSecretName(name) && keyOf(name, env[name], request);
+    if (key) keys.push(key);
+  }
   if (keys.length === 0) throw new Error("No secret has a valid key: set API_KEY.");
   return keys;
 }
 
 /** The key of a secret, unless it is not valid. That is logged once, because a flood of requests would fill a billed log. */
-function keysOf(name: SecretName, value: unknown, request: Request): Uint8Array[] {
+function keyOf(name: SecretName, value: unknown, request: Request): Uint8Array | undefined {
   const last = prepared.get(name);
-  if (last && last.value === value) return last.keys;
-  const keys = typeof value === "string" && isKey(value) ? [pad(new Uint8Array(MAX_LENGTH), value)] : [];
-  prepared.set(name, { value, keys });
-  if (keys.length === 0) logFailure("configuration", `Secret ${name} is not a valid key and is ignored.`, request);
-  return keys;
+  if (last && last.value === value) return last.key;
+  const key = typeof value === "string" && isKey(value) ? pad(new Uint8Array(MAX_LENGTH), value) : undefined;
+  prepared.set(name, { value, key });
+  if (!key) logFailure("configuration", `Secret ${name} is not a valid key and is ignored.`, request);
+  return key;
 }
 
 export const isKey = (text: string): boolean => text.length <= MAX_LENGTH && TOKEN.test(text);
