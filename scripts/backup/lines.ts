@@ -39,7 +39,7 @@ export type Line = { id: bigint; text: string };
 /** The longest line, in bytes. It has a little more than the body of a request: an id, a key, the defaults. */
 export const LINE_BYTES = BODY_LIMIT + 1024;
 
-/** The row of a line, by the service's own rules, or what is wrong with it: every problem at once. */
+/** The row of a line, by the service's own rules, or what is wrong with it. */
 export function checkRow(bytes: Uint8Array): Row | string {
   if (bytes.length > LINE_BYTES) return "is longer than any animal that the service accepts";
   let value: unknown;

@@ -66,7 +66,7 @@ Give all of it to one of them, and deploy again: npx wrangler versions deploy <v
   const secrets: { name: string }[] = JSON.parse(await run("secret", "list"));
   // A version that is uploaded while the service is closed would be the latest, and Cloudflare would refuse to open the service.
   if (secrets.some(({ name }) => name === "MAINTENANCE")) {
-    throw new Error(`The service is closed for maintenance. Ask who closed it, open it, and deploy again:
+    throw new Error(`The service is closed for maintenance. Ask whoever closed it. If they agree, open it, and deploy again:
 npx wrangler secret delete MAINTENANCE --env ${name}
 To deliver a fix while it is closed, without migrations and test: npx wrangler deploy --env ${name}`);
   }

@@ -16,9 +16,14 @@ export async function readKey(): Promise<string> {
   return parseKey(API_KEY || (await ask("API key (not shown):", true)));
 }
 
-/** What the operator enters. Ctrl-C ends the process. */
-export const ask = (prompt: string, silent = false): Promise<string> =>
-  read({ prompt, silent, output: process.stderr }).catch(() => process.exit(130));
+/** What the operator enters. Ctrl-C ends the process, and so does Ctrl-D, after which nothing is left to wait for. */
+export async function ask(prompt: string, silent = false): Promise<string> {
+  const cancel = () => process.exit(130);
+  process.once("beforeExit", cancel);
+  const answer = await read({ prompt, silent, output: process.stderr }).catch(cancel);
+  process.off("beforeExit", cancel);
+  return answer;
+}
 
 export const isTerminal = (): boolean => process.stdin.isTTY && process.stderr.isTTY;
 

@@ -18,7 +18,7 @@ export type Reply = Awaited<ReturnType<typeof send>>;
 export const INTERVAL = 500; // milliseconds
 const REQUEST_TIMEOUT = 10_000; // milliseconds
 const MAX_LENGTH = 1_000_000; // of an answer
-const OTHER = "\nThis is another environment's address, or Cloudflare does not know the new version yet.";
+const OTHER = "\nThis is a different environment's address, or Cloudflare does not know the new version yet.";
 const REJECTED = '\nCloudflare may have rejected the request: see "Domain and rate limits" in docs/OPERATIONS.md.';
 
 /**
@@ -53,10 +53,10 @@ async function send({ base, version, override }: Target, path: string, request: 
   });
   // For messages: shortened, on one line, and without the key that was sent.
   const [, key] = headers.get("Authorization")?.split(" ") ?? [];
-  const hidden = key ? text.replaceAll(key, "<key>") : text;
-  const excerpt = hidden.replaceAll(/\s+/g, " ").slice(0, 300);
+  const hidden = (part: string) => (key ? part.replaceAll(key, "<key>") : part);
+  const excerpt = hidden(text).replaceAll(/\s+/g, " ").slice(0, 300);
   const { status } = response;
-  const [answering] = /^[\w-]{1,36}$/.exec(response.headers.get(VERSION_HEADER) ?? "") ?? [];
+  const [answering] = /^[\w-]{1,36}$/.exec(hidden(response.headers.get(VERSION_HEADER) ?? "")) ?? [];
   if (version && answering !== version) {
     const hint = answering && override ? OTHER : status === 403 ? REJECTED : "";
     throw new Error(
@@ -64,7 +64,7 @@ async function send({ base, version, override }: Target, path: string, request: 
     );
   }
   if (status === 503) throw new Error(`${url} answers 503: ${excerpt}`);
-  const sent = `${request.method ?? "GET"} ${path.slice(0, 100)}`;
+  const sent = `${request.method ?? "GET"} ${hidden(path).slice(0, 100)}`;
   return { request: sent, status, headers: response.headers, text, excerpt };
 }
 

@@ -47,7 +47,7 @@ export class ApiError extends Error {
 
 type Results<Parts> = { [Part in keyof Parts]: z.core.util.SafeParseResult<Parts[Part]> };
 
-/** The parts of a request, as schemas parsed them. Throws a 400 that names every problem in every part. */
+/** The parts of a request, as schemas parsed them. Throws a 400 that names the problems in every part. */
 export function validated<Parts extends unknown[]>(...results: Results<Parts>): Parts {
   const problems = results.flatMap(({ error }) => (error ? problemsOf(error) : []));
   if (problems.length > 0) throw new ApiError("bad_request", `${problems.join("; ")}.`);

@@ -127,7 +127,7 @@ describe("whatever ends it before the last step, the current version is left alo
     ],
     [[500, "error code: 1101", ""], "/pets answers 500 as version none instead of new: error code: 1101\n"],
     [[401, "", "theirs"], "/pets answers 401 as version theirs instead of new: "],
-    [[401, "", "current"], "as version current instead of new: \nThis is another environment's address, or"],
+    [[401, "", "current"], "as version current instead of new: \nThis is a different environment's address, or"],
   ] as const)("a version or an address that answers %j", async ([status, body, version = "new"], message) => {
     account.onRequest = (asked) => (asked === "new" ? [status, body, { "Worker-Version": version }] : undefined);
     expect(await deploy()).toContain(message);

@@ -18,10 +18,10 @@ export default async function setup(project: TestProject): Promise<void> {
 
 /** Throws with a message for the operator. */
 export async function findService(address: string, readKey: () => Promise<string>) {
-  const base = parseBase("SMOKE_URL", address);
+  const base = parseBase("The base URL", address);
   if (!isForTests(new URL(base).hostname)) {
-    throw new Error(`These tests leave animals behind, and ${base} is not known to be for tests. SMOKE_URL must be an address of this
-machine, or a host whose first label has the word staging, such as staging.example.com or api-staging.example.com.`);
+    throw new Error(`These tests leave animals behind, and ${base} is not known to be for tests. It must be an address of this machine,
+or a host whose first label has the word staging, such as staging.example.com or api-staging.example.com.`);
   }
   const key = await readKey();
   const limits = { interval: INTERVAL, patience: 15_000 };

@@ -14,6 +14,7 @@ async function smoke(API_KEY: string, ...args: string[]) {
 
 it("passes against the service", async () => {
   const { status, output } = await smoke(API_KEY, `${ORIGIN}/v1/`);
+  expect(output).toContain("The API key is that of the environment variable API_KEY.\n");
   expect(output).toContain("The smoke test passed.\n");
   expect(output).not.toContain(API_KEY);
   expect(status).toBe(0);
@@ -52,8 +53,8 @@ it.skipIf(process.platform !== "linux")("asks for the key on a terminal, without
   expect(output).toContain("The smoke test passed.");
   expect(output).not.toContain(API_KEY);
   expect(status).toBe(0);
-  // Ctrl-C.
-  expect((await smokeOnTerminal("s3c\u0003")).status).toBe(130);
+  // Ctrl-C, and Ctrl-D.
+  for (const typed of ["s3c\u0003", "\u0004"]) expect((await smokeOnTerminal(typed)).status).toBe(130);
 });
 
 it("fails if anything else answers, and prints nothing that controls a terminal", async () => {
