@@ -1,5 +1,5 @@
 // The route table: which operation handles which request. Routes are tried from the top, and the first that responds wins.
-// Under /v1, of all that gets here, OPTIONS alone gets a response before the key is checked. Outside /v1 nothing is protected.
+// Under /v1, the key is checked first, except for OPTIONS. Outside /v1 nothing is protected.
 
 import { Router } from "itty-router/Router";
 import { authenticate } from "./http/authentication.ts";

@@ -1,5 +1,5 @@
-// The operations as Markdown, made from the OpenAPI description. What all operations share is shown once. A keyword that the page
-// does not show stops the build.
+// The operations as Markdown, made from the OpenAPI description. What all operations share is shown once. A keyword of an
+// operation, a parameter, a response or a schema that the page does not show stops the build.
 
 import { isDeepStrictEqual } from "node:util";
 import { description } from "../../src/openapi/document.ts";
@@ -136,7 +136,7 @@ function typeOf(schema: JsonSchema, name: string): string[] {
     // The pattern of a format, such as date, is long and says nothing more.
     pattern && !format ? `matches ${code(pattern)}` : "",
     values ? `one of ${values.map(code).join(", ")}` : "",
-    only ? `always ${code(only)}` : "",
+    only === undefined ? "" : `always ${code(String(only))}`,
     initial === undefined ? "" : `default ${code(String(initial))}`,
   ];
 }

@@ -70,7 +70,7 @@ export const petPaths = {
       parameters: queryParameters(PetQuery, petComponents, {
         limit: "Maximum number of animals returned.",
         status: "Return only animals with this status.",
-        after: "Return only animals with a greater `id`. The URL in `Link` already has it.",
+        after: "Return only animals with a greater `id`. The URL in `Link` already contains it.",
       }),
       responses: {
         200: {
@@ -87,7 +87,7 @@ export const petPaths = {
       operationId: "createPet",
       tags: [petTag.name],
       summary: "Add an animal",
-      description: `Adds an animal and returns it with its new \`id\`. Send it as JSON (\`application/json\` or any \`+json\` type) of at most ${BODY_LIMIT} bytes. With an \`${IDEMPOTENCY_HEADER}\`, the request is safe to retry. Animals cannot be changed or deleted.`,
+      description: `Adds an animal and returns it with its new \`id\`. Send the animal as JSON (\`application/json\` or any \`+json\` type) of at most ${BODY_LIMIT} bytes. With an \`${IDEMPOTENCY_HEADER}\`, the request is safe to retry. Animals cannot be changed or deleted.`,
       parameters: [idempotencyKey],
       requestBody: { required: true, content: body("NewPet", NEW_REX) },
       responses: {

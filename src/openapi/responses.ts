@@ -30,7 +30,7 @@ export const errorComponents = {
       // Not an enum, because the interface does not limit its values.
       code: `Machine-readable error code: ${CODES.join(", ")}.`,
       message:
-        "Human-readable description, on one line. That of a 400 names every problem, but only the first five of unknown names.",
+        "Human-readable description, on one line. For a 400, it names every problem, but at most five unknown names.",
       status: "The HTTP status code.",
     },
     example: { code: "unauthorized", message: KEY_REQUIRED, status: STATUS.unauthorized },
@@ -81,7 +81,7 @@ export function error(code: ErrorCode, message: string, headers: Headers = {}, d
 export const bodyErrors: Responses = {
   ...error("content_too_large", TOO_LARGE),
   ...error("unsupported_media_type", unsupported({ isJson: false, isPlain: false }), {
-    "Accept-Encoding": fixedHeader("Present if the body has a Content-Encoding (RFC 9110).", "identity", false),
+    "Accept-Encoding": fixedHeader("Present if the request body has a Content-Encoding (RFC 9110).", "identity", false),
   }),
 };
 

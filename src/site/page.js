@@ -2,6 +2,10 @@
 
 export const IS_LOCAL = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
 const tabs = [...document.querySelectorAll("details[name] > summary")];
+let storage;
+try {
+  storage = localStorage;
+} catch {} // The browser forbids it.
 
 /** A new element with these properties and children. */
 export function element(name, properties = {}, ...children) {
@@ -34,7 +38,7 @@ for (const tab of tabs) {
     const { top } = tab.getBoundingClientRect();
     show(tab.textContent);
     window.scrollBy(0, tab.getBoundingClientRect().top - top); // The tab stays where it was clicked.
-    localStorage.setItem("language", tab.textContent);
+    storage?.setItem("language", tab.textContent);
   };
 }
-show(localStorage.getItem("language"));
+show(storage?.getItem("language"));

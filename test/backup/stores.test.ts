@@ -65,6 +65,8 @@ const EXTREMES = [
   `{"id":6,"name":"BEGIN TRANSACTION; COMMIT;","categoryId":1,"status":"available","idempotencyKey":"BEGIN TRANSACTION;"}`,
   `{"id":7,"name":"${" ".repeat(4_000)}\\u0000","categoryId":1,"status":"available"}`,
   `{"id":8,"name":"${"😀".repeat(1_000)}\ufeff","categoryId":1,"status":"available"}`,
+  // The longest: a body of 4,096 bytes.
+  `{"id":9,"name":"${"x".repeat(4_051)}","categoryId":${MIN},"status":"available","idempotencyKey":"${"\\\\".repeat(255)}"}`,
   `{"id":9007199254740993,"name":"\\u0000","categoryId":1,"status":"available"}`,
   `{"id":4611686018427387904,"name":"greatest","categoryId":${MAX},"status":"available"}`,
 ];

@@ -39,6 +39,7 @@ const FAILURES: Record<string, [shown: RegExp, requests: number, respond?: Respo
   wrongKey: [/401/, 1],
   html: [/503/, 4, (response) => response.writeHead(503, WAIT).end("<html>Try again</html>")],
   json: [/400/, 1, (response) => response.writeHead(400).end('{"title":"Bad request","status":400}')],
+  otherHtml: [/^/, 1, (response) => response.writeHead(200).end("<html>Sign in</html>")],
   limited: [/429/, 4, (response) => response.writeHead(429, WAIT).end("error code: 1015")],
   cutOff: [
     /./,

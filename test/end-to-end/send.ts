@@ -10,27 +10,18 @@ const AGENT = "animal-store-tests"; // Cloudflare may reject requests without on
 export interface Sent {
   method?: string;
   headers?: Record<string, string>;
-  /** A string is sent with a Content-Length; a list of strings is sent in chunks. */
-  body?: string | string[];
-  /** Whether the body ends before the response arrives. */
-  ends?: boolean;
+  body?: string;
 }
 
-export function send(
-  url: string,
-  { method = "GET", headers = {}, body = [], ends = true }: Sent = {},
-): Promise<Answer> {
+export function send(url: string, { method = "GET", headers = {}, body = "" }: Sent = {}): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const length = typeof body === "string" ? { "Content-Length": String(Buffer.byteLength(body)) } : {};
+    const length = { "Content-Length": String(Buffer.byteLength(body)) };
     const { request } = url.startsWith("https:") ? https : http;
     const outgoing = request(url, { method, headers: { "User-Agent": AGENT, ...length, ...headers } }, (incoming) => {
       let text = "";
-      incoming.setEncoding("utf8").on("data", (data) => {
-        text += data;
-      });
+      incoming.setEncoding("utf8").on("data", (data) => (text += data));
       incoming.on("error", reject);
       incoming.on("end", () => {
-        if (!ends) outgoing.destroy();
         const answer = { status: incoming.statusCode ?? 0, headers: headersOf(incoming), text };
         const { pathname } = new URL(url);
         try {
@@ -42,8 +33,7 @@ export function send(
       });
     });
     outgoing.on("error", reject);
-    for (const piece of [body].flat()) outgoing.write(piece);
-    if (ends) outgoing.end();
+    outgoing.end(body);
   });
 }
 
