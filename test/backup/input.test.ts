@@ -33,7 +33,6 @@ const NOT_AN_OBJECT = "is not a JSON object";
 const TOO_LONG = "is longer than any animal that the service accepts";
 const ID = "id must be ascending, from 2 to 4611686018427387904";
 const ALL_OR_NONE = "either all lines must have an id, or none";
-const NESTED = `${"[".repeat(2_000)}${"]".repeat(2_000)}`;
 
 const withId = (id: string) => `{"id":${id},"name":"a","categoryId":1}`;
 const withName = (json: string) => `{"id":2,"name":${json},"categoryId":1}`;
@@ -43,11 +42,8 @@ describe("a line", () => {
   it.each<[string, string | Buffer, string | RegExp]>([
     ["that is not JSON", "{", NOT_JSON],
     ["that is not UTF-8", Buffer.from(withName('"\xff"'), "latin1"), NOT_JSON],
-    ["in UTF-16", Buffer.from(withName('"a"'), "utf16le"), NOT_JSON],
     ["that is empty", "", NOT_JSON],
     ["that is a list", "[]", NOT_AN_OBJECT],
-    ["nested 2,000 deep", NESTED, NOT_AN_OBJECT],
-    ["with a name nested 2,000 deep", withName(NESTED), /^line 2: name must be a string/],
     ["with a lone surrogate", withName('"\\ud800"'), /^line 2: name must be well-formed Unicode/],
     ["with a name too long for a request", withName(`"${"a".repeat(5_100)}"`), TOO_LONG],
     ["with three faults", '{"id":2,"name":" ","categoryId":1.5,"status":"gone"}', /2: name .*; categoryId .*; status /],

@@ -54,14 +54,16 @@ describe.skipIf(IS_DEPLOYED)(`npm run dev${LOCAL_ONLY}`, () => {
     expect(text).toContain("Migrated");
   });
 
-  it("starts with a changed key, and with an empty store after it is removed as the output says", async () => {
+  it("prepares a changed key, and an empty store after it is removed as the output says", async () => {
     const [, store = ""] = server.output().match(/stop the service and remove (\S+)\./) ?? [];
     await server.stop();
     rmSync(join(server.folder, store), { recursive: true });
     write(".dev.vars", "API_KEY=mine\n");
-    server = await startDev(server.folder);
-    const headers = { Authorization: "Bearer mine" };
-    expect(await send(`${server.origin}/v1/pets`, { headers })).toMatchObject({ status: 200, text: "[]" });
+    // What Wrangler runs before it starts the service.
+    const output = await run("npm", ["run", "build"], server.folder, { WRANGLER_COMMAND: "dev" });
+    expect(output).toContain("Its API key is mine (.dev.vars).");
+    const count = ["d1", "execute", "DB", "--local", "--json", "--command", "SELECT count(*) AS animals FROM pets"];
+    expect(await run("npx", ["wrangler", ...count], server.folder)).toContain('"animals": 0');
   });
 });
 
