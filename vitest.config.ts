@@ -1,7 +1,12 @@
 import { readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-pool-workers";
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
+
+// Wrangler is large, and tests start it dozens of times, so what is compiled of it is kept.
+process.env["NODE_COMPILE_CACHE"] ??= join(tmpdir(), "animal-store-compile-cache");
 
 const API_KEY = "first-key";
 

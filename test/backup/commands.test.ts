@@ -20,8 +20,6 @@ const folder = copyProject();
 // For temporary files, so that a test sees what is left of them.
 const temporary = mkdtempSync(join(tmpdir(), "animal-store-"));
 afterAll(() => [folder, temporary].forEach(removeProject));
-// Wrangler is big, so what is compiled of it is kept.
-vi.stubEnv("NODE_COMPILE_CACHE", join(tmpdir(), "animal-store-compile-cache"));
 
 const start = (command: string, ...args: string[]) => launch(command, args, folder, { TMPDIR: temporary });
 const npm = (...args: string[]) => outcome(start("npm", "run", "--silent", ...args));

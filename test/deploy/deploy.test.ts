@@ -4,7 +4,6 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { copyProject, removeProject } from "../end-to-end/dev-server.ts";
@@ -21,10 +20,9 @@ afterAll(async () => {
   removeProject(folder);
 });
 
-/** Starts a command in the folder, with the account. Wrangler is large, so what is compiled of it is kept. */
+/** Starts a command in the folder, with the account. */
 function start(command: string, env: NodeJS.Dict<string> = {}) {
-  const cache = join(tmpdir(), "animal-store-compile-cache");
-  const own = { API_KEY: "key", SMOKE_URL: base, XDG_CONFIG_HOME: folder, NODE_COMPILE_CACHE: cache };
+  const own = { API_KEY: "key", SMOKE_URL: base, XDG_CONFIG_HOME: folder };
   const [program = "", ...args] = command.split(" ");
   const child = launch(program, args, folder, { ...own, ...cloudflare.env, ...env });
   return { child, ended: outcome(child) };
