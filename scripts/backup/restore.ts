@@ -29,12 +29,13 @@ export async function restore(store: Store, file: string, replace = false, lengt
   const input = await readInput(file);
   const restored = `Restored ${environment} from ${file}: ${input.total} lines, read back and identical.`;
   const more = `\n${environment} also has animals with greater ids. To remove these, run the command with --replace.`;
+  const done = (following: Line | undefined) => (following ? restored + more : restored);
   const { count, last, other } = await compare(store, input);
   if (other && !replace && count < input.total) {
     throw new Error(`${environment} is not empty, and differs from the file at line ${count + 1}.
 A restore fills an empty store, or continues one that did not finish. With --replace, it saves what is there, and replaces it.`);
   }
-  if (count === input.total && !(other && replace)) return other ? restored + more : restored;
+  if (count === input.total && !(other && replace)) return done(other);
 
   const watched = other ? await saveContents(store, file, other) : [];
   if (!store.isLocal) {
@@ -45,7 +46,7 @@ npx wrangler d1 time-travel restore DB --env ${environment} --bookmark ${await s
   else if (count > 0) console.log(`${environment} already has the first ${count} of ${input.total} lines.`);
   await loadLines(store, input.after(other ? undefined : last), length);
   const found = await compare(store, input);
-  if (found.count === input.total) return found.other ? restored + more : restored;
+  if (found.count === input.total) return done(found.other);
   throw new Error(`Verification failed: ${environment} differs from the file at line ${found.count + 1}. Something else writes to it.
 To keep callers out, ${CLOSE}. Then run the command again with --replace.`);
 }

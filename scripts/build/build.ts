@@ -9,10 +9,11 @@ import { applyLocalMigrations } from "../environment.ts";
 
 const SECRETS = join(import.meta.dirname, "../../.dev.vars");
 const { WRANGLER_COMMAND } = process.env;
+const commit = currentCommit();
 
 try {
   // Nothing else here imports src/, where an error must not stop `wrangler dev`.
-  (await import("./site.ts")).buildSite();
+  (await import("./site.ts")).buildSite(commit);
 } catch (error) {
   // In `wrangler dev`, esbuild reports an error in the code best, but runs only if this step succeeds.
   if (WRANGLER_COMMAND !== "dev") throw error;
@@ -20,7 +21,7 @@ try {
 }
 if (WRANGLER_COMMAND === "dev") await prepareLocalService();
 if (WRANGLER_COMMAND === "deploy") {
-  console.log(`This is commit ${currentCommit() || "unknown"}, and callers get it without a test. Migrations are not applied: npm run
+  console.log(`This is commit ${commit || "unknown"}, and callers get it without a test. Migrations are not applied: npm run
 deploy:<environment> does both. If the database does not exist, Wrangler creates it near this computer, for good.`);
 }
 

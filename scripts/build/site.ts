@@ -7,7 +7,6 @@ import { Marked } from "marked";
 import { gfmHeadingId } from "marked-gfm-heading-id";
 import { description } from "../../src/openapi/document.ts";
 import { printJson } from "../../src/values/json.ts";
-import { currentCommit } from "../commit.ts";
 import { describeOperations, operations } from "./operations.ts";
 
 const SITE = join(import.meta.dirname, "../../dist/site");
@@ -24,11 +23,11 @@ const markdown = new Marked(gfmHeadingId(), {
   },
 });
 
-/** Writes only what differs, because two builds may do so at the same moment. */
-export function buildSite(): void {
+/** Writes only what differs, because two builds may do so at the same moment. `commit`: what the foot of the page names, if any. */
+export function buildSite(commit: string): void {
   const site = new Map(readdirSync(SOURCES).map((name) => [name, readFileSync(join(SOURCES, name))]));
   site.set("openapi.json", Buffer.from(`${printJson(description, 2)}\n`));
-  const parts = pageParts(String(site.get("guide.md")));
+  const parts = pageParts(String(site.get("guide.md")), commit);
   const page = String(site.get("index.html")).replaceAll(/\{(\w+)\}/g, (_, name) => parts[name] ?? "");
   site.set("index.html", Buffer.from(page));
   site.delete("guide.md");
@@ -42,7 +41,7 @@ export function buildSite(): void {
 }
 
 /** What replaces each name in braces. */
-function pageParts(guide: string): Record<string, string> {
+function pageParts(guide: string, commit: string): Record<string, string> {
   const { title, version, summary } = description.info;
   // The marker stays in the HTML: it tells the groups of the navigation apart.
   const source = guide.replace(MARKER, () => [MARKER, describeOperations(), MARKER].join("\n\n"));
@@ -52,7 +51,6 @@ function pageParts(guide: string): Record<string, string> {
     const operation = `<a href="#${operationId}">${summary}</a>${deprecated ? " (deprecated)" : ""}`;
     return `<tr><td>${operation}</td><td><code>${method} ${path}</code></td></tr>`;
   });
-  const commit = currentCommit();
   return {
     title,
     summary,

@@ -35,7 +35,7 @@ writeFileSync(join(folder, ".env"), "API_KEY=local\n");
 /** The foot of the page. */
 const foot = () => /<footer>(.*)<\/footer>/.exec(readFileSync(join(folder, "dist/site/index.html"), "utf8"))?.[1];
 
-// `npm ci` has built the site, too. The folder is an archive without Git, or inside a different repository.
+// `npm ci` has built the site, too. The folder is not a Git repository yet, like an archive.
 await run("npm run build");
 
 it("says which of Wrangler's commands are missing", async () => {

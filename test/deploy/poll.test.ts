@@ -104,6 +104,9 @@ describe("the smoke test", () => {
         expect(failure?.startsWith(`${name}: `)).toBe(true);
       }
     }
+    const Link = '<http://example.com/v1/pets?after=s3cret>; rel="next"';
+    script(undefined, undefined, [200, "[", { Link }], [500, ""]);
+    await expect(smoke({ base }, "s3cret", now)).rejects.toThrow("GET /pets?after=<key>: expected 200 ");
     script(...Array(4).fill(undefined), [200, '{"id":7,"name":"Rex"}', { ...DEPRECATION_HEADERS, Sunset: "" }]);
     await expect(smoke({ base }, "key", now)).rejects.toThrow("GET /pets/7: expected 200 ");
   });

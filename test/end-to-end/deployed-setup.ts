@@ -30,8 +30,8 @@ or a host whose first label has the word staging, such as staging.example.com or
 }
 
 function isForTests(host: string): boolean {
+  if (THIS_MACHINE.test(host)) return true;
   const [label = ""] = host.split(".");
-  const others = () => environmentNames().filter((name) => name !== "staging");
-  const isOther = () => others().some((name) => label.includes(readEnvironment(name).worker));
-  return THIS_MACHINE.test(host) || (/\bstaging\b/.test(label) && !isOther());
+  const others = environmentNames().filter((name) => name !== "staging");
+  return /\bstaging\b/.test(label) && !others.some((name) => label.includes(readEnvironment(name).worker));
 }
