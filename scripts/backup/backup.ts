@@ -5,7 +5,7 @@ import { randomUUID } from "node:crypto";
 import { closeSync, fsyncSync, lstatSync, openSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { command } from "./command.ts";
-import { readLines, type Store } from "./store.ts";
+import { readLines, type Store } from "./wrangler-store.ts";
 
 /** Returns the line to end with. Throws with a message for the operator. */
 export async function backup(store: Store, file: string): Promise<string> {

@@ -3,7 +3,7 @@
 import { exit, onInterruption, printable, readArguments } from "../command-line.ts";
 import { environmentNames, LOCAL } from "../environment.ts";
 import { WranglerFailed } from "../wrangler.ts";
-import { openStore, type Store } from "./store.ts";
+import { openStore, type Store } from "./wrangler-store.ts";
 
 type Work = (store: Store, file: string, hasFlag: boolean) => Promise<string>;
 

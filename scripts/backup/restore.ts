@@ -10,7 +10,7 @@ import { backup } from "./backup.ts";
 import { command } from "./command.ts";
 import { type Input, readInput } from "./input.ts";
 import { insertSql, LINE_BYTES, type Line, ROW_JSON } from "./lines.ts";
-import { readLines, type Store } from "./store.ts";
+import { readLines, type Store } from "./wrangler-store.ts";
 
 // Characters of SQL, of up to 3 bytes. Imports of 5 MB have been seen to fail, and starting Wrangler for each takes a second.
 const PART_LENGTH = 1_500_000;

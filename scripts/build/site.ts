@@ -7,7 +7,7 @@ import { Marked } from "marked";
 import { gfmHeadingId } from "marked-gfm-heading-id";
 import { description } from "../../src/openapi/document.ts";
 import { printJson } from "../../src/values/json.ts";
-import { describeOperations, operations } from "./operations.ts";
+import { describeOperations, operations } from "./reference.ts";
 
 const SITE = join(import.meta.dirname, "../../dist/site");
 const SOURCES = join(import.meta.dirname, "../../src/site");

@@ -35,7 +35,7 @@ export function authenticate({ request }: Context, env: Env): void {
 
 type SecretName = "API_KEY" | `API_KEY_${string}`;
 
-const isSecretName = (name: string): name is SecretName => /^API_KEY(_.+)?$/.test(name);
+export const isSecretName = (name: string): name is SecretName => /^API_KEY(_.+)?$/.test(name);
 
 // Each secret as it was when a request last came, with its key if that is valid. The bindings of a running isolate may change, so
 // the values are compared for every request.

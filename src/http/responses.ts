@@ -7,6 +7,9 @@ import { IDEMPOTENCY_HEADER } from "./idempotency.ts";
 /** Which version of the Worker sent a response: the id in its version metadata binding. */
 export const VERSION_HEADER = "Worker-Version";
 
+/** The caller whose key a request had: the name of the secret that holds it. */
+export const CALLER_HEADER = "API-Key-Name";
+
 /** The request headers that a script from another origin may send. */
 export const ALLOWED_HEADERS = ["Authorization", "Content-Type", IDEMPOTENCY_HEADER, BOOKMARK_HEADER];
 

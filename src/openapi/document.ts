@@ -3,7 +3,7 @@
 
 import { describePaths } from "./paths.ts";
 import { petComponents, petPaths, petTag } from "./pets.ts";
-import { errorComponents } from "./responses.ts";
+import { errorComponents } from "./components.ts";
 import { componentSchemas } from "./schemas.ts";
 
 export const description = {

@@ -6,7 +6,7 @@ import { INTERNAL, INTERNAL_AFTER_POST, UNAVAILABLE, UNAVAILABLE_AFTER_POST } fr
 import { IDEMPOTENCY_HEADER } from "../http/idempotency.ts";
 import { VERSION_HEADER } from "../http/responses.ts";
 import { allowed, notAllowed } from "../http/routing.ts";
-import { type Content, error, fixedHeader, type Headers, header, type Responses } from "./responses.ts";
+import { type Content, error, fixedHeader, type Headers, header, type Responses } from "./components.ts";
 import { mapValues, type Parameter } from "./schemas.ts";
 
 export interface Operation {

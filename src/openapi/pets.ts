@@ -20,7 +20,7 @@ import {
   header,
   idempotencyKey,
   link,
-} from "./responses.ts";
+} from "./components.ts";
 import { queryParameters } from "./schemas.ts";
 
 // Both have every property and differ in each, because tests store and compare them.

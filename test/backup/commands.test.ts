@@ -7,12 +7,12 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { backup } from "../../scripts/backup/backup.ts";
 import { insertSql, storedLine } from "../../scripts/backup/lines.ts";
-import { openStore } from "../../scripts/backup/store.ts";
+import { openStore } from "../../scripts/backup/wrangler-store.ts";
 import { wrangler } from "../../scripts/wrangler.ts";
-import { startCloudflare } from "../deploy/cloudflare.ts";
-import { copyProject, removeProject } from "../end-to-end/dev-server.ts";
+import { startCloudflare } from "../cloudflare.ts";
+import { copyProject, removeProject } from "../dev-server.ts";
 import { launch, outcome } from "../processes.ts";
-import { applyMigrations } from "./database.ts";
+import { applyMigrations } from "./sqlite-store.ts";
 
 const WINDOWS = process.platform === "win32";
 const SAMPLE = "scripts/backup/sample.jsonl";

@@ -10,7 +10,7 @@ import { insertSql, LINE_BYTES, storedLine } from "../../scripts/backup/lines.ts
 import { restore } from "../../scripts/backup/restore.ts";
 import { printJson } from "../../src/values/json.ts";
 import { described } from "../conformance.ts";
-import { type Database, failure, openDatabase } from "./database.ts";
+import { type Database, failure, openDatabase } from "./sqlite-store.ts";
 
 const WINDOWS = process.platform === "win32";
 const folder = mkdtempSync(join(tmpdir(), "animal-store-"));

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import { unstable_readConfig as readConfig } from "wrangler";
-import { KEY } from "../end-to-end/dev-server.ts";
+import { KEY } from "../dev-server.ts";
 import { run } from "../processes.ts";
 
 // `goal`: the most Worker time that the service may take, as a multiple of the floor. `calls`: in one batch, which takes about
@@ -37,7 +37,7 @@ const SUBJECTS = ["none", "floor", "service"] as const;
 
 /** Measures every operation and prints the medians. */
 export async function overhead(): Promise<void> {
-  await run("wrangler", ["deploy", "--dry-run", "--outdir", "dist/bench", "test/bench/worker/index.ts"]);
+  await run("wrangler", ["deploy", "--dry-run", "--outdir", "dist/bench", "test/bench/worker/harness.ts"]);
   const options = convertV4MiniflareOptions({
     modules: true,
     script: readFileSync("dist/bench/index.js", "utf8"),

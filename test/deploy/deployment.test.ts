@@ -10,7 +10,7 @@ import { baseIn, deploy as runDeployment, readTask } from "../../scripts/deploy/
 import { parseKey } from "../../scripts/deploy/key.ts";
 import { environmentNames, readEnvironment } from "../../scripts/environment.ts";
 import { WranglerFailed } from "../../scripts/wrangler.ts";
-import { type Account, startAccount } from "./account.ts";
+import { type Account, startAccount } from "../account.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -6,7 +6,7 @@ import { poll } from "../../scripts/deploy/poll.ts";
 import { smoke, waitUntilReady } from "../../scripts/deploy/smoke.ts";
 import { DEPRECATION_HEADERS } from "../../src/pets/deprecation.ts";
 import { startServer } from "../server.ts";
-import { type Account, startAccount } from "./account.ts";
+import { type Account, startAccount } from "../account.ts";
 
 type Answer = ReturnType<Account["onRequest"]>;
 

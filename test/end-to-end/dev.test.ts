@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { run } from "../processes.ts";
-import { answers, copyProject, type DevServer, KEY, removeProject, startDev } from "./dev-server.ts";
+import { answers, copyProject, type DevServer, KEY, removeProject, startDev } from "../dev-server.ts";
 import { send } from "./send.ts";
 import { IS_DEPLOYED, LOCAL_ONLY } from "./service.ts";
 

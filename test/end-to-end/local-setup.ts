@@ -2,7 +2,7 @@
 
 import type { TestProject } from "vitest/node";
 import { SUNSET } from "../../src/pets/deprecation.ts";
-import { copyProject, LOCAL_KEY, removeProject, startDev } from "./dev-server.ts";
+import { copyProject, LOCAL_KEY, removeProject, startDev } from "../dev-server.ts";
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   // Wrangler would record every SQL statement and print every request, which takes longer than answering it.

@@ -2,7 +2,7 @@
 
 import { spawnSync } from "node:child_process";
 import { expect, it } from "vitest";
-import { describeOperation, operations } from "../../scripts/build/operations.ts";
+import { describeOperation, operations } from "../../scripts/build/reference.ts";
 import { description } from "../../src/openapi/document.ts";
 import { printJson } from "../../src/values/json.ts";
 import { describedOperations } from "../conformance.ts";

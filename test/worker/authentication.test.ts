@@ -3,7 +3,7 @@ import { expect, it, vi } from "vitest";
 import service from "../../src/index.ts";
 import { describedOperations } from "../conformance.ts";
 import { failing } from "./binding.ts";
-import { type Answer, call, expectError, NO_KEYS, ORIGIN, type RequestOptions, requestTo } from "./service.ts";
+import { type Answer, call, expectError, NO_KEYS, ORIGIN, type RequestOptions, requestTo } from "./call.ts";
 
 const unauthorized = (message: string) => ({ code: "unauthorized", message, status: 401 });
 const MISSING = unauthorized("An API key is required: send it as Authorization: Bearer <API_KEY>.");

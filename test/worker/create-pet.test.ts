@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { badRequest, call, countPets, createPet, expectBody, expectError, WHITE_SPACE } from "./service.ts";
+import { badRequest, call, countPets, createPet, expectBody, expectError, WHITE_SPACE } from "./call.ts";
 
 const NAME = "must be a string with at least one character that is not white space";
 const SURROGATE = "name must be well-formed Unicode, without lone surrogates.";

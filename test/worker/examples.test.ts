@@ -4,7 +4,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { type DescribedOperation, describedOperations } from "../conformance.ts";
 import { failing } from "./binding.ts";
-import { type Answer, call, createPet, PERFORM, type RequestOptions } from "./service.ts";
+import { type Answer, call, createPet, PERFORM, type RequestOptions } from "./call.ts";
 
 type Errors = Record<string, () => Promise<Answer>>;
 

@@ -16,7 +16,7 @@ import {
   type RequestOptions,
   UNAVAILABLE,
   UNAVAILABLE_AFTER_POST,
-} from "./service.ts";
+} from "./call.ts";
 
 const internal = (message: string) => ({
   code: "internal_error",

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { type Answer, call, expectBody, expectError, insertRow } from "./service.ts";
+import { type Answer, call, expectBody, expectError, insertRow } from "./call.ts";
 
 const NOT_FOUND = {
   code: "not_found",

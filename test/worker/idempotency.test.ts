@@ -10,7 +10,7 @@ import {
   expectError,
   type RequestOptions,
   UNAVAILABLE,
-} from "./service.ts";
+} from "./call.ts";
 
 const REX = { name: "Rex", categoryId: 7, status: "pending" };
 const CHARACTERS = "Idempotency-Key must be 1 to 255 printable ASCII characters other than double quotes";

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { type Answer, badRequest, call, expectBody, expectError, insertRow } from "./service.ts";
+import { type Answer, badRequest, call, expectBody, expectError, insertRow } from "./call.ts";
 
 const LIMIT = "limit must be an integer from 1 to 100";
 const STATUS = "status must be one of available, pending, sold";

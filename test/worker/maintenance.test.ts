@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
 import { describedOperations } from "../conformance.ts";
 import { failing } from "./binding.ts";
-import { call, expectError, type RequestOptions, requestTo } from "./service.ts";
+import { call, expectError, type RequestOptions, requestTo } from "./call.ts";
 
 const CLOSED = {
   code: "service_unavailable",

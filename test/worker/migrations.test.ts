@@ -4,7 +4,7 @@
 import { applyD1Migrations, reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
-import { createPet, REX } from "./service.ts";
+import { createPet, REX } from "./call.ts";
 
 type Row = Record<string, unknown>;
 

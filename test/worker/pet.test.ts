@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { NewPet } from "../../src/pets/pet.ts";
 import { componentOf } from "../conformance.ts";
-import { ADA, type Answer, call, createPet, REX, WHITE_SPACE } from "./service.ts";
+import { ADA, type Answer, call, createPet, REX, WHITE_SPACE } from "./call.ts";
 
 const requiredOf = (component: string) => componentOf({ $ref: `#/components/schemas/${component}` }).required ?? [];
 const names = Object.keys(REX);

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import service from "../../src/index.ts";
-import { badRequest, call, createPet, expectError, ORIGIN } from "./service.ts";
+import { badRequest, call, createPet, expectError, ORIGIN } from "./call.ts";
 
 const NOTHING = "There is nothing at this path.";
 const NOT_FOUND = {

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { describedOperations } from "../conformance.ts";
-import { call, insertRow, PERFORM, requestTo } from "./service.ts";
+import { call, insertRow, PERFORM, requestTo } from "./call.ts";
 
 const BOOKMARK = /^[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{32}$/;
 const GIVEN = "00000001-00000002-00000003-0123456789abcdef0123456789abcdef";

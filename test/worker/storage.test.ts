@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it } from "vitest";
 import { described } from "../conformance.ts";
 import { intercepted, type Query } from "./binding.ts";
-import { ADA, call, createPet, PERFORM, REX } from "./service.ts";
+import { ADA, call, createPet, PERFORM, REX } from "./call.ts";
 
 type Trip = Query & { meta: D1Meta };
 

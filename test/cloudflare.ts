@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { buffer } from "node:stream/consumers";
 import { type IRequestStrict, Router } from "itty-router";
 import { unstable_splitSqlQuery as splitSqlQuery } from "wrangler";
-import { startServer } from "../server.ts";
+import { startServer } from "./server.ts";
 import { startAccount } from "./account.ts";
 
 const PATH = "/client/v4/accounts/account";

@@ -2,10 +2,10 @@
 // answer what the smoke test expects, and no more. cloudflare.ts is for the real Wrangler.
 
 import type { IncomingMessage } from "node:http";
-import { WranglerFailed } from "../../scripts/wrangler.ts";
-import { CHALLENGE, INVALID_TOKEN } from "../../src/http/authentication.ts";
-import { DEPRECATION_HEADERS } from "../../src/pets/deprecation.ts";
-import { startServer } from "../server.ts";
+import { WranglerFailed } from "../scripts/wrangler.ts";
+import { CHALLENGE, INVALID_TOKEN } from "../src/http/authentication.ts";
+import { DEPRECATION_HEADERS } from "../src/pets/deprecation.ts";
+import { startServer } from "./server.ts";
 
 type Canned = [status: number, body: string, headers?: Record<string, string>];
 

@@ -170,5 +170,5 @@ function has<T>(list: T[], part: T): boolean {
 
 function expectNone(keywords: object, name: string): void {
   const [keyword] = Object.keys(keywords);
-  if (keyword) throw new Error(`scripts/build/operations.ts does not show the keyword ${keyword} of ${name}.`);
+  if (keyword) throw new Error(`scripts/build/reference.ts does not show the keyword ${keyword} of ${name}.`);
 }

@@ -5,7 +5,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs"
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, matchesGlob, resolve } from "node:path";
-import { end, launch } from "../processes.ts";
+import { end, launch } from "./processes.ts";
 
 /** The key of every fresh copy. */
 export const LOCAL_KEY = "local-key";

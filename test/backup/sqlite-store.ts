@@ -3,7 +3,7 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { openStore } from "../../scripts/backup/store.ts";
+import { openStore } from "../../scripts/backup/wrangler-store.ts";
 import { WranglerFailed, type wrangler } from "../../scripts/wrangler.ts";
 
 export type Database = Awaited<ReturnType<typeof openDatabase>>;
