@@ -16,11 +16,15 @@ const worker = cloudflareTest(async () => {
   const MIGRATIONS = await readD1Migrations("migrations");
   return {
     wrangler: { configPath: "wrangler.toml" },
-    miniflare: { bindings: { API_KEY, API_KEY_SECOND: "second-key", MIGRATIONS } },
+    miniflare: {
+      bindings: { API_KEY, API_KEY_SECOND: "second-key", MIGRATIONS },
+      ratelimits: { LOW_RATE_LIMIT: { namespace_id: "1", simple: { limit: 3, period: 10 } } },
+    },
   };
 });
 
-// Loads its files without their source maps: these refer to sources that the package does not contain, and Vite warns about it.
+// Loads its files without their source maps: these refer to sources that the package does not contain, and Vite warns
+// about it.
 const ittyRouter: Plugin = {
   name: "itty-router-without-source-maps",
   load: { filter: { id: /\/node_modules\/itty-router\// }, handler: (id) => readFile(id, "utf8") },
@@ -31,6 +35,8 @@ export default defineConfig(({ mode }) => ({
   test: {
     // With two processors Vitest would use only one worker, but these tests often wait for other processes.
     maxWorkers: 2,
+    // The service logs the use of its keys, which tests change all the time.
+    onConsoleLog: (line) => !line.includes(" is in use (logged once an hour)"),
     projects: [
       {
         plugins: [worker, ittyRouter],

@@ -1,23 +1,26 @@
 // The entry point: a request goes through the route table, and whatever is thrown there becomes an error response.
 
 import { renderError } from "./http/errors.ts";
-import { VERSION_HEADER } from "./http/responses.ts";
-import { toContext } from "./http/routing.ts";
+import { CALLER_HEADER, VERSION_HEADER } from "./http/responses.ts";
+import { type Context, rejectInvalidHost, toContext } from "./http/routing.ts";
 import { router } from "./router.ts";
 
 async function fetch(request: Request, env: Env): Promise<Response> {
-  const response = await respond(request, env);
+  const context = toContext(request);
+  const response = await respond(context, env);
+  if (context.caller) response.headers.set(CALLER_HEADER, context.caller);
   // A new environment in wrangler.toml may lack the binding, which is no reason to fail.
   if (env.VERSION) response.headers.set(VERSION_HEADER, env.VERSION.id);
   // HEAD is GET without the body (RFC 9110, section 9.3.2).
   return request.method === "HEAD" ? new Response(null, response) : response;
 }
 
-async function respond(request: Request, env: Env): Promise<Response> {
+async function respond(context: Omit<Context, "params">, env: Env): Promise<Response> {
   try {
-    return await router.fetch(toContext(request), env);
+    rejectInvalidHost(context);
+    return await router.fetch(context, env);
   } catch (thrown) {
-    return renderError(thrown, request);
+    return renderError(thrown, context);
   }
 }
 

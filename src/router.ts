@@ -1,10 +1,12 @@
-// The route table: which operation handles which request. Routes are tried from the top, and the first that responds wins.
-// Under /v1, the key is checked first, except for OPTIONS. Outside /v1 nothing is protected.
+// The route table: which operation handles which request. Routes are tried from the top, and the first that responds
+// wins. Under /v1, the key is checked first, except for OPTIONS. Outside /v1 nothing is protected.
 
 import { Router } from "itty-router/Router";
 import { authenticate } from "./http/authentication.ts";
 import { rejectWhileClosed } from "./http/maintenance.ts";
+import { limitRate } from "./http/rate-limit.ts";
 import { type Context, preflight, rejectTrailingSlash, unrouted } from "./http/routing.ts";
+import { traceCaller } from "./http/tracing.ts";
 import { deprecated } from "./pets/deprecation.ts";
 import { createPet, getPet, listPets } from "./pets/operations.ts";
 
@@ -13,7 +15,7 @@ export const router = Router<Context, [Env]>();
 
 router
   .options("*", preflight(router.routes))
-  .all("/v1/*", authenticate, rejectWhileClosed, rejectTrailingSlash)
+  .all("/v1/*", authenticate, traceCaller, rejectWhileClosed, limitRate, rejectTrailingSlash)
   .get("/v1/pets", listPets)
   .post("/v1/pets", createPet)
   .get("/v1/pets/:petId", deprecated(getPet))

@@ -18,13 +18,14 @@ export const STATUS = {
   content_too_large: 413,
   unsupported_media_type: 415,
   unprocessable_content: 422,
+  too_many_requests: 429,
   internal_error: 500,
   service_unavailable: 503,
 } as const;
 
 export type ErrorCode = keyof typeof STATUS;
 
-const REPORT = "Report it to the operator with the cf-ray header.";
+const REPORT = "Report it to the operator with the value of the response header cf-ray.";
 export const INTERNAL = `The service failed. ${REPORT}`;
 export const UNAVAILABLE = "The store is temporarily unavailable; try again.";
 
@@ -54,14 +55,14 @@ export function validated<Parts extends unknown[]>(...results: Results<Parts>): 
   return results.map(({ data }) => data) as Parts;
 }
 
-/** The response to `request` for anything that was thrown. Logs the cause of a 500 or 503. */
-export function renderError(thrown: unknown, request: Request): Response {
+/** The response to a request for anything that was thrown. Logs the cause of a 500 or 503. */
+export function renderError(thrown: unknown, { request, caller }: { request: Request; caller?: string | undefined }) {
   if (thrown instanceof ApiError) return render(thrown);
   const wasSent = thrown instanceof StatementFailed;
   const mayBeStored = wasSent && request.method === "POST" && !request.headers.has(IDEMPOTENCY_HEADER);
   const isTransient = wasSent && thrown.isTransient;
   const code = isTransient ? "service_unavailable" : "internal_error";
-  logFailure(code, wasSent ? thrown.cause : thrown, request);
+  logFailure(code, wasSent ? thrown.cause : thrown, request, caller);
   const [safe, uncertain] = isTransient ? [UNAVAILABLE, UNAVAILABLE_AFTER_POST] : [INTERNAL, INTERNAL_AFTER_POST];
   return render(new ApiError(code, mayBeStored ? uncertain : safe, isTransient ? { "Retry-After": "1" } : {}));
 }

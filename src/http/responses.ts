@@ -23,6 +23,7 @@ export const EXPOSED_HEADERS = [
   "Retry-After",
   "Sunset",
   "WWW-Authenticate",
+  CALLER_HEADER,
   VERSION_HEADER,
   "cf-ray",
   BOOKMARK_HEADER,

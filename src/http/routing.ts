@@ -1,5 +1,5 @@
-// What the router does not do. It ignores trailing slashes, and does not distinguish a wrong method from an unknown path. But a
-// URL with a trailing slash is a different resource (RFC 3986, section 6.2.3), and 405 is not 404.
+// What the router does not do. It ignores trailing slashes, and does not distinguish a wrong method from an unknown path.
+// But a URL with a trailing slash is a different resource (RFC 3986, section 6.2.3), and 405 is not 404.
 
 import type { RouteEntry } from "itty-router";
 import { ApiError } from "./errors.ts";
@@ -9,24 +9,31 @@ import { ALLOWED_HEADERS, noContent } from "./responses.ts";
 export interface Context {
   /** GET also for HEAD. */
   method: string;
-  /** Without the query: the router would parse it, and lose some repeated parameters. */
+  /**
+   * Without the query: the router would parse it, and lose some repeated parameters. Empty if Host is not a valid host.
+   */
   url: string;
   /** The query, without its question mark. */
   search: string;
   request: Request;
+  /** Once the key is checked: the name of the secret that the request has the key of, if any. */
+  caller?: string | undefined;
   params: Record<string, string>;
 }
 
 export type Handler = (context: Context, env: Env) => Promise<Response>;
 
-/** Throws 400 if the Host header is not a valid host, because the request then has no URL (RFC 9112, section 3.2). */
 export function toContext(request: Request): Omit<Context, "params"> {
   const [address = "", search = ""] = request.url.split(/\?(.*)/s);
   const url = URL.parse(address);
-  if (!url) throw new ApiError("bad_request", "The Host header must be a valid host, with or without a port.");
   const method = request.method === "HEAD" ? "GET" : request.method;
   // Normalized: `/v1/pets/.` is `/v1/pets/` (RFC 3986, section 5.2.4), and the link to the next page must be a URL.
-  return { method, url: url.origin + url.pathname, search, request };
+  return { method, url: url ? url.origin + url.pathname : "", search, request };
+}
+
+/** Throws 400 if the Host header is not a valid host, because the request then has no URL (RFC 9112, section 3.2). */
+export function rejectInvalidHost({ url }: Pick<Context, "url">): void {
+  if (url === "") throw new ApiError("bad_request", "The Host header must be a valid host, with or without a port.");
 }
 
 export function rejectTrailingSlash({ url }: Context): void {

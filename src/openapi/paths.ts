@@ -1,10 +1,12 @@
-// What every operation has in common: the errors, the bookmark, the version header, and the methods that its path allows.
+// What every operation has in common: the errors, the bookmark, the headers that name the version and the caller, and the
+// methods that its path allows.
 
 import { BOOKMARK_HEADER } from "../d1/database.ts";
 import { CHALLENGE, INVALID_TOKEN, KEY_REQUIRED } from "../http/authentication.ts";
 import { INTERNAL, INTERNAL_AFTER_POST, UNAVAILABLE, UNAVAILABLE_AFTER_POST } from "../http/errors.ts";
 import { IDEMPOTENCY_HEADER } from "../http/idempotency.ts";
-import { VERSION_HEADER } from "../http/responses.ts";
+import { TOO_MANY } from "../http/rate-limit.ts";
+import { CALLER_HEADER, VERSION_HEADER } from "../http/responses.ts";
 import { allowed, notAllowed } from "../http/routing.ts";
 import { type Content, error, fixedHeader, type Headers, header, type Responses } from "./components.ts";
 import { mapValues, type Parameter } from "./schemas.ts";
@@ -37,6 +39,17 @@ const version: Headers = {
   [VERSION_HEADER]: header("The version of the service that responded. Opaque.", { type: "string" }),
 };
 
+/** A request is rejected with 400 or 500 before its key is known if its Host is not valid, or no key is. */
+const caller = (status: string): Headers => ({
+  ...(status !== "401" && {
+    [CALLER_HEADER]: header(
+      "The name of your API key, by which the operator knows you. On every response to a request with a valid key.",
+      { type: "string", pattern: "^API_KEY(_[A-Za-z0-9_]+)?$" },
+      !["400", "500"].includes(status),
+    ),
+  }),
+});
+
 const challenge = header('The challenge (RFC 6750), with `error="invalid_token"` if a token was sent.', {
   type: "string",
   enum: [CHALLENGE, INVALID_TOKEN],
@@ -52,7 +65,10 @@ export function describePaths(paths: Record<`/${string}`, PathItem>) {
       return {
         ...operation,
         parameters: [...parameters, bookmarkParameter],
-        responses: mapValues(all, (response) => ({ ...response, headers: { ...response.headers, ...version } })),
+        responses: mapValues(all, (response, status) => ({
+          ...response,
+          headers: { ...response.headers, ...caller(status), ...version },
+        })),
       };
     });
   });
@@ -81,6 +97,7 @@ function commonErrors(method: string, pathMethods: string[], headers: Headers): 
   return {
     ...error("unauthorized", KEY_REQUIRED, { "WWW-Authenticate": challenge }, "The API key is missing or not valid."),
     ...error("method_not_allowed", notAllowed(wrong, methods), allow, "The path does not support this method."),
+    ...error("too_many_requests", TOO_MANY, retryAfter),
     ...error("internal_error", internal, optional, whenFailed),
     ...error("service_unavailable", unavailable, { ...optional, ...retryAfter }, whenUnavailable),
   };

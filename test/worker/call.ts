@@ -45,7 +45,7 @@ function expectCommonHeaders({ status, headers }: Answer): void {
   expect(Object.fromEntries(headers)).toMatchObject({
     "access-control-allow-origin": "*",
     "access-control-expose-headers":
-      "Accept-Encoding, Allow, Deprecation, Link, Location, Retry-After, Sunset, WWW-Authenticate, Worker-Version, cf-ray, x-d1-bookmark",
+      "Accept-Encoding, Allow, Deprecation, Link, Location, Retry-After, Sunset, WWW-Authenticate, API-Key-Name, Worker-Version, cf-ray, x-d1-bookmark",
     "cache-control": "no-store",
     "worker-version": env.VERSION.id,
     "x-content-type-options": "nosniff",

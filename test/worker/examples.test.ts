@@ -17,6 +17,7 @@ function shared({ operationId, path, responses }: DescribedOperation): Errors {
   const [, wrong = ""] = /"message":"([A-Z]+) /.exec(JSON.stringify(responses[405])) ?? [];
   return {
     401: () => perform({ authorization: null }),
+    429: () => perform({ bindings: { RATE_LIMIT: { limit: async () => ({ success: false }) } } }),
     405: () => call(`/v1${path}`, { method: wrong }),
     500: () => perform({ bindings: { DB: failing(env.DB, new Error("D1_ERROR: internal error")) } }),
     503: () => perform({ bindings: { DB: failing(env.DB, new Error("Network connection lost.")) } }),

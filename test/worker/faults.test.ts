@@ -20,7 +20,7 @@ import {
 
 const internal = (message: string) => ({
   code: "internal_error",
-  message: `The service failed${message} Report it to the operator with the cf-ray header.`,
+  message: `The service failed${message} Report it to the operator with the value of the response header cf-ray.`,
   status: 500,
 });
 const INTERNAL = internal(".");
@@ -48,6 +48,7 @@ function expectLogged(failure: string, cause: string): void {
     method: expect.stringMatching(/^[A-Z]+$/),
     path: expect.stringMatching(/^\/v1\/[^?]+$/),
     ray: RAY,
+    caller: "API_KEY",
   });
 }
 
@@ -117,7 +118,8 @@ describe("a transient failure of D1", () => {
       throw LOST;
     });
     expectError(await call("/v1/pets", { headers }), INTERNAL);
-    expectLogged("internal_error", String(LOST.stack));
+    const [line] = log.mock.lastCall ?? [];
+    expect(JSON.parse(line)).toMatchObject({ failure: "internal_error", cause: LOST.stack });
   });
 });
 

@@ -8,5 +8,7 @@ declare module "*?raw" {
 declare namespace Cloudflare {
   interface Env {
     MIGRATIONS: import("cloudflare:test").D1Migration[];
+    /** The binding with a limit of three requests. */
+    LOW_RATE_LIMIT: RateLimit;
   }
 }

@@ -1,0 +1,33 @@
+// The rate limit of each caller, so that one key cannot slow the store down for everybody. Cloudflare counts approximately,
+// and for each of its locations. An environment without the binding has no limit.
+// https://developers.cloudflare.com/workers/runtime-apis/bindings/rate-limit/
+
+import { ApiError } from "./errors.ts";
+import { logFailure } from "./log.ts";
+import type { Context } from "./routing.ts";
+
+export const TOO_MANY =
+  "The rate limit of your API key is exceeded, and this request was not carried out; try again later.";
+
+/** In seconds: the period of the limit in wrangler.toml. */
+export const RETRY_AFTER = "10";
+
+/** Throws 429 if the caller has sent too many requests. If the binding fails, the request is served. */
+export async function limitRate({ request, caller = "" }: Context, { RATE_LIMIT }: Env): Promise<void> {
+  if (!RATE_LIMIT || (await isAllowed(RATE_LIMIT, request, caller))) return;
+  throw new ApiError("too_many_requests", TOO_MANY, { "Retry-After": RETRY_AFTER });
+}
+
+let isLogged = false;
+
+async function isAllowed(limit: RateLimit, request: Request, caller: string): Promise<boolean> {
+  try {
+    const { success } = await limit.limit({ key: caller });
+    return success;
+  } catch (failure) {
+    // Once in each isolate: a line for each request could fill the log.
+    if (!isLogged) logFailure("rate_limit", failure, request, caller);
+    isLogged = true;
+    return true;
+  }
+}
