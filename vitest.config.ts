@@ -46,12 +46,13 @@ export default defineConfig(({ mode }) => ({
           setupFiles: ["test/worker/setup.ts"],
           // The pool for Workers ignores the source maps of cached modules: failures would point at the wrong lines.
           fsModuleCache: false,
-          // One runtime for all files starts faster than one for each. It is safe because every test starts with an empty
-          // database and without mocks.
+          // One runtime for all files starts faster than one for each. It is safe because every test starts with an
+          // empty database and without mocks.
           isolate: false,
           restoreMocks: true,
         },
       },
+      { test: { name: "repository", include: ["test/repository/**/*.test.ts"] } },
       {
         test: {
           name: "end-to-end",

@@ -1,5 +1,5 @@
-// Secrets that an environment can have, in addition to those that wrangler.toml requires: for `env` of `fetch`, and that of
-// cloudflare:workers.
+// Secrets that an environment can have, in addition to those that wrangler.toml requires: for `env` of `fetch`, and
+// that of cloudflare:workers.
 
 interface Env extends OptionalSecrets {}
 

@@ -1,5 +1,5 @@
-// The service as `wrangler dev` starts it in a fresh copy of the project, so that the developer's own local state is neither
-// used nor changed.
+// The service as `wrangler dev` starts it in a fresh copy of the project, so that the developer's own local state is
+// neither used nor changed.
 
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { createServer } from "node:net";
@@ -39,8 +39,8 @@ export function removeProject(folder: string): void {
 }
 
 /**
- * Runs `npm run dev` in `folder`, with these flags of Wrangler and on a free port, and waits until it answers. Throws with its
- * output if it does not. It ends with this process at the latest.
+ * Runs `npm run dev` in `folder`, with these flags of Wrangler and on a free port, and waits until it answers. Throws
+ * with its output if it does not. It ends with this process at the latest.
  */
 export async function startDev(folder: string, ...flags: string[]): Promise<DevServer> {
   const port = await freePort();

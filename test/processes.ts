@@ -1,5 +1,5 @@
-// Runs the commands of tests and measurements. Everything that a command started ends with it, and at the latest with this
-// process.
+// Runs the commands of tests and measurements. Everything that a command started ends with it, and at the latest with
+// this process.
 
 import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -45,7 +45,9 @@ export async function outcome(child: Command): Promise<{ status: number | null; 
   return { status, output, errors };
 }
 
-/** What the command prints. Throws an error with it if the command fails. `env` is added to this process' environment. */
+/**
+ * What the command prints. Throws an error with it if the command fails. `env` is added to this process' environment.
+ */
 export async function run(
   command: string,
   args: string[],

@@ -1,26 +1,37 @@
-// What is specific to D1 apart from the SQL: sessions, and failures that are transient. A session reads from the nearest
-// replica, but never a state older than its bookmark, so a caller who sends bookmarks back reads its own writes everywhere.
+// What is specific to D1 apart from the SQL: sessions, and failures that are transient. A session reads from the
+// nearest replica, but never a state older than its bookmark, so a caller who sends bookmarks back reads its own writes
+// everywhere.
 // https://developers.cloudflare.com/d1/best-practices/read-replication/
 
 export const BOOKMARK_HEADER = "x-d1-bookmark";
 
-/** The format of D1's bookmarks today. D1 does not document what it does with anything else, so nothing else reaches it. */
+/**
+ * The format of D1's bookmarks today. D1 does not document what it does with anything else, so nothing else reaches it.
+ */
 const BOOKMARK = /^[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{32}$/;
 
-/** Starts at the request's bookmark, if any. If its format is unknown, reads from the primary, which is always up to date. */
+/**
+ * Starts at the request's bookmark, if any. If its format is unknown, reads from the primary, which is always up to
+ * date.
+ */
 export function openSession(db: D1Database, { headers }: Request): D1DatabaseSession {
   const bookmark = headers.get(BOOKMARK_HEADER);
   if (bookmark === null) return db.withSession("first-unconstrained");
   return db.withSession(BOOKMARK.test(bookmark) ? bookmark : "first-primary");
 }
 
-/** The response header with the session's newest bookmark. Empty if it did not start at one and has not run a statement. */
+/**
+ * The response header with the session's newest bookmark. Empty if it did not start at one and has not run a statement.
+ */
 export function bookmarkOf(session: D1DatabaseSession): Record<string, string> {
   const bookmark = session.getBookmark();
   return bookmark ? { [BOOKMARK_HEADER]: bookmark } : {};
 }
 
-/** A statement was sent, and D1 failed or its answer is not usable: that is the cause. A write may have been stored nevertheless. */
+/**
+ * A statement was sent, and D1 failed or its answer is not usable: that is the cause. A write may have been stored
+ * nevertheless.
+ */
 export class StatementFailed extends Error {
   readonly isTransient = isTransient(this.message);
 }
@@ -54,8 +65,8 @@ export function jsonIn(row: Row | undefined): string {
 // Repeating a statement immediately makes these worse.
 const OVERLOADED = /overloaded|queued|(CPU time|memory) limit/i;
 
-// D1 has no error codes. https://developers.cloudflare.com/d1/observability/debug-d1/ lists some of its messages; the others
-// were seen in production.
+// D1 has no error codes. https://developers.cloudflare.com/d1/observability/debug-d1/ lists some of its messages; the
+// others were seen in production.
 const TRANSIENT = new RegExp(
   [
     OVERLOADED.source,
@@ -77,7 +88,9 @@ const TRANSIENT = new RegExp(
 // A gateway's response instead of D1's, whatever it contains. D1 reports SQL errors as JSON.
 const UNPARSED = /failed to parse body as json, got:/i;
 
-/** Whether a failure of D1 with this message is transient. An error in the SQL is not, although it may quote any word. */
+/**
+ * Whether a failure of D1 with this message is transient. An error in the SQL is not, although it may quote any word.
+ */
 const isTransient = (message: string): boolean =>
   UNPARSED.test(message) || (TRANSIENT.test(message) && !message.includes("SQLITE_ERROR"));
 
@@ -86,9 +99,9 @@ const FIRST_WAIT = 100; // milliseconds, at most
 const NO_RETRY_AFTER = 5_000; // milliseconds
 
 /**
- * Runs a round trip that is safe to repeat, and repeats it while D1 fails transiently but is not overloaded. D1 itself retries
- * only reads: after a failed write, it is unknown whether anything was stored. Waits a random time, up to 100 ms and then 200 ms
- * ("full jitter").
+ * Runs a round trip that is safe to repeat, and repeats it while D1 fails transiently but is not overloaded. D1 itself
+ * retries only reads: after a failed write, it is unknown whether anything was stored. Waits a random time, up to 100
+ * ms and then 200 ms ("full jitter").
  */
 export async function retryTransient<T>(trip: () => Promise<T>): Promise<T> {
   const start = Date.now();

@@ -1,6 +1,6 @@
-// API keys, sent as bearer tokens (RFC 6750). Each is a secret of its own, so Wrangler's commands add, list and revoke one,
-// and its name tells callers apart. Keys are compared in constant time, in buffers of one fixed length and with every
-// valid key, so that timing reveals neither a length nor a common prefix.
+// API keys, sent as bearer tokens (RFC 6750). Each is a secret of its own, so Wrangler's commands add, list and revoke
+// one, and its name tells callers apart. Keys are compared in constant time, in buffers of one fixed length and with
+// every valid key, so that timing reveals neither a length nor a common prefix.
 
 import { ApiError, INTERNAL } from "./errors.ts";
 import { logFailure, logUse } from "./log.ts";
@@ -56,7 +56,9 @@ export function authenticate(context: Context, env: Env): void {
   logUse(secret.name);
 }
 
-/** The secrets that are meant to have a key. The bindings of a running isolate may change, so their values are compared. */
+/**
+ * The secrets that are meant to have a key. The bindings of a running isolate may change, so their values are compared.
+ */
 function secretsIn(env: Env): Secret[] {
   const found: Secret[] = [];
   for (const name in env) {

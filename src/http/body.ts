@@ -1,5 +1,5 @@
-// Reads a JSON request body. Its media type, encoding and size are checked before it is parsed; the size also while reading,
-// because a chunked body does not announce it.
+// Reads a JSON request body. Its media type, encoding and size are checked before it is parsed; the size also while
+// reading, because a chunked body does not announce it.
 
 import * as z from "zod/mini";
 import { parseJson, UTF_8 } from "../values/json.ts";

@@ -1,5 +1,5 @@
-// Every rejected request is an ApiError, thrown anywhere and rendered here. Anything else that is thrown is our own fault:
-// the caller gets a fixed message, and the log gets the cause.
+// Every rejected request is an ApiError, thrown anywhere and rendered here. Anything else that is thrown is our own
+// fault: the caller gets a fixed message, and the log gets the cause.
 
 import type * as z from "zod/mini";
 import { StatementFailed } from "../d1/database.ts";
@@ -30,7 +30,9 @@ export const INTERNAL = `The service failed. ${REPORT}`;
 export const UNAVAILABLE = "The store is temporarily unavailable; try again.";
 
 // For a POST without an Idempotency-Key whose statement was sent.
-const MAY_BE_STORED = `what you sent may have been added: look for it before you try again. To make retries safe, send an ${IDEMPOTENCY_HEADER} with the first request.`;
+const MAY_BE_STORED =
+  "what you sent may have been added: look for it before you try again. To make retries safe, send an " +
+  `${IDEMPOTENCY_HEADER} with the first request.`;
 export const INTERNAL_AFTER_POST = `The service failed, and ${MAY_BE_STORED} ${REPORT}`;
 export const UNAVAILABLE_AFTER_POST = `The store is temporarily unavailable, and ${MAY_BE_STORED}`;
 

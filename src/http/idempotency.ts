@@ -1,11 +1,12 @@
-// The Idempotency-Key header (draft-ietf-httpapi-idempotency-key-header): sending a creation again with its key returns the
-// same response and creates nothing. The key is stored in the row that it created, so it never expires.
+// The Idempotency-Key header (draft-ietf-httpapi-idempotency-key-header): sending a creation again with its key returns
+// the same response and creates nothing. The key is stored in the row that it created, so it never expires.
 
 import * as z from "zod/mini";
 
 export const IDEMPOTENCY_HEADER = "Idempotency-Key";
 
-// In double quotes, as in the draft, or without. A repeated header arrives joined by a comma, so a key with a comma needs them.
+// In double quotes, as in the draft, or without. A repeated header arrives joined by a comma, so a key with a comma
+// needs them.
 const KEY = /^(?:"[ !#-~]{1,255}"|[ !#-+\--~]{1,255})$/;
 const mayBeRepeated = (header: string) => header.includes(",") && !/^"[^"]*"$/.test(header);
 

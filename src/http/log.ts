@@ -2,8 +2,8 @@
 // https://developers.cloudflare.com/workers/observability/logs/workers-logs/#logging-structured-json-objects
 
 /**
- * Logs a failure and its cause, with its stack, for one request, and its caller if the request had a valid key. The query
- * is left out, because a caller may put something confidential there, such as an API key.
+ * Logs a failure and its cause, with its stack, for one request, and its caller if the request had a valid key. The
+ * query is left out, because a caller may put something confidential there, such as an API key.
  */
 export function logFailure(failure: string, cause: unknown, { method, url, headers }: Request, caller?: string): void {
   const [, path] = /^[a-z]+:\/\/[^/?]*([^?]*)/.exec(url) ?? [];

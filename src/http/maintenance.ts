@@ -1,4 +1,5 @@
-// Maintenance: an operator closes the service with a secret, and opens it by deleting that, each with one command of Wrangler.
+// Maintenance: an operator closes the service with a secret, and opens it by deleting that, each with one command of
+// Wrangler.
 
 import { ApiError } from "./errors.ts";
 import type { Context } from "./routing.ts";
@@ -7,7 +8,10 @@ export const CLOSED = "The service is closed for maintenance, and this request w
 
 const RETRY_AFTER = "30"; // seconds
 
-/** Throws 503 while the secret MAINTENANCE exists. Its value does not matter: Enter at Wrangler's prompt stores an empty one. */
+/**
+ * Throws 503 while the secret MAINTENANCE exists. Its value does not matter: Enter at Wrangler's prompt stores an empty
+ * one.
+ */
 export function rejectWhileClosed(_: Context, { MAINTENANCE }: Env): void {
   if (MAINTENANCE !== undefined) throw new ApiError("service_unavailable", CLOSED, { "Retry-After": RETRY_AFTER });
 }

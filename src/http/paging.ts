@@ -1,5 +1,5 @@
-// Pages of a list in ascending order of id. A page starts after an id, not at an offset, so every page reads as few rows as
-// the first. The link to the next page is a header (RFC 8288), and the body stays an array.
+// Pages of a list in ascending order of id. A page starts after an id, not at an offset, so every page reads as few
+// rows as the first. The link to the next page is a header (RFC 8288), and the body stays an array.
 
 import * as z from "zod/mini";
 import { CANONICAL, Int64Text } from "../values/int64.ts";
@@ -25,8 +25,8 @@ export const after = z.optional(once(Int64Text));
 type Parameters = { limit: number } & Record<string, unknown>;
 
 /**
- * The JSON of a page, and its Link header if there is a next page, which repeats the parameters. `rows` has the JSON of each row,
- * which starts with its id; a row beyond the limit means that there is a next page.
+ * The JSON of a page, and its Link header if there is a next page, which repeats the parameters. `rows` has the JSON of
+ * each row, which starts with its id; a row beyond the limit means that there is a next page.
  */
 export function toPage(url: string, parameters: Parameters, rows: string[]): { page: string; link: { Link?: string } } {
   const shown = rows.slice(0, parameters.limit);
@@ -37,7 +37,8 @@ export function toPage(url: string, parameters: Parameters, rows: string[]): { p
 
 function linkToNext(url: string, parameters: Parameters): string {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
-  return `<${url}?${given.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join("&")}>; rel="next"`;
+  const query = given.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join("&");
+  return `<${url}?${query}>; rel="next"`;
 }
 
 function idIn(row = ""): string {

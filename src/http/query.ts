@@ -1,10 +1,10 @@
-// Reads the query of a request, for a schema that rejects unknown and repeated parameters: a misspelled filter must not return
-// the wrong items.
+// Reads the query of a request, for a schema that rejects unknown and repeated parameters: a misspelled filter must not
+// return the wrong items.
 
 import * as z from "zod/mini";
 
-// This many parameters always include an unknown or repeated one. Reading all that fit into a URL would cost about half of
-// the CPU time that the free plan allows (`npm run bench`).
+// This many parameters always include an unknown or repeated one. Reading all that fit into a URL would cost about half
+// of the CPU time that the free plan allows (`npm run bench`).
 const MAX_READ = 100;
 
 /** Parses a query without its question mark. A repeated parameter is a list. Names are in ASCII, on one line. */

@@ -1,5 +1,5 @@
-// The rate limit of each caller, so that one key cannot slow the store down for everybody. Cloudflare counts approximately,
-// and for each of its locations. An environment without the binding has no limit.
+// The rate limit of each caller, so that one key cannot slow the store down for everybody. Cloudflare counts
+// approximately, and for each of its locations. An environment without the binding has no limit.
 // https://developers.cloudflare.com/workers/runtime-apis/bindings/rate-limit/
 
 import { ApiError } from "./errors.ts";

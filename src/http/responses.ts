@@ -1,5 +1,5 @@
-// The headers of every response. `Access-Control-Allow-Origin: *` is safe here: browsers never add the key by themselves, so a
-// different site cannot use a visitor's key.
+// The headers of every response. `Access-Control-Allow-Origin: *` is safe here: browsers never add the key by
+// themselves, so a different site cannot use a visitor's key.
 
 import { BOOKMARK_HEADER } from "../d1/database.ts";
 import { IDEMPOTENCY_HEADER } from "./idempotency.ts";
@@ -13,7 +13,9 @@ export const CALLER_HEADER = "API-Key-Name";
 /** The request headers that a script from another origin may send. */
 export const ALLOWED_HEADERS = ["Authorization", "Content-Type", IDEMPOTENCY_HEADER, BOOKMARK_HEADER];
 
-/** The response headers that such a script may read. Cloudflare adds cf-ray, which identifies the request in the log. */
+/**
+ * The response headers that such a script may read. Cloudflare adds cf-ray, which identifies the request in the log.
+ */
 export const EXPOSED_HEADERS = [
   "Accept-Encoding",
   "Allow",

@@ -1,5 +1,5 @@
-// What the router does not do. It ignores trailing slashes, and does not distinguish a wrong method from an unknown path.
-// But a URL with a trailing slash is a different resource (RFC 3986, section 6.2.3), and 405 is not 404.
+// What the router does not do. It ignores trailing slashes, and does not distinguish a wrong method from an unknown
+// path. But a URL with a trailing slash is a different resource (RFC 3986, section 6.2.3), and 405 is not 404.
 
 import type { RouteEntry } from "itty-router";
 import { ApiError } from "./errors.ts";
@@ -40,7 +40,9 @@ export function rejectTrailingSlash({ url }: Context): void {
   if (url.endsWith("/")) throw notFound("Paths do not end with a slash.");
 }
 
-/** Rejects a request without a route: with 405 if the path has other methods (RFC 9110, section 15.5.6), else with 404. */
+/**
+ * Rejects a request without a route: with 405 if the path has other methods (RFC 9110, section 15.5.6), else with 404.
+ */
 export function unrouted(routes: RouteEntry[]): (context: Context) => never {
   return ({ method, url }) => {
     const { pathname } = new URL(url);

@@ -1,5 +1,5 @@
-// What the descriptions of all resources share: headers, bodies and errors. An example of an error has the message that the
-// service sends: imported from the code that sends it, or taken from that code by running it.
+// What the descriptions of all resources share: headers, bodies and errors. An example of an error has the message that
+// the service sends: imported from the code that sends it, or taken from that code by running it.
 
 import * as z from "zod/mini";
 import { BOOKMARK_HEADER } from "../d1/database.ts";
@@ -46,7 +46,8 @@ export const fixedHeader = (description: string, value: string, required = true)
 /** The response header with the bookmark; not `required` if the operation may respond without a query. */
 export const bookmark = ({ required } = { required: true }): Headers => ({
   [BOOKMARK_HEADER]: header(
-    "Identifies the state of the store that this response reflects. Send the newest one with every request to read a state at least as recent.",
+    "Identifies the state of the store that this response reflects. Send the newest one with every request to " +
+      "read a state at least as recent.",
     { type: "string" },
     required,
   ),
@@ -62,7 +63,11 @@ export const idempotencyKey: Parameter = {
   name: IDEMPOTENCY_HEADER,
   in: "header",
   description:
-    "Makes the request safe to retry. The first request with a key adds what it sends; sending the same again returns the same 201, body and `Location`, and sending something different is rejected with 422. Idempotency-Keys never expire. Use a new UUID for each creation. A key is 1 to 255 printable ASCII characters other than double quotes. Put a key that contains a comma in double quotes, which are not part of the key.",
+    "Makes the request safe to retry. The first request with a key adds what it sends; sending the same again " +
+    "returns the same 201, body and `Location`, and sending something different is rejected with 422. " +
+    "Idempotency-Keys never expire. Use a new UUID for each creation. A key is 1 to 255 printable ASCII " +
+    "characters other than double quotes. Put a key that contains a comma in double quotes, which are not part " +
+    "of the key.",
   schema: { ...jsonSchemas({ IdempotencyKey }, "input")["IdempotencyKey"] },
 };
 

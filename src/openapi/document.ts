@@ -1,5 +1,5 @@
-// The OpenAPI 3.1 document, derived from the schemas that validate requests and the constants in responses. It is built ahead of
-// time (scripts/build/build.ts): the Worker neither contains nor creates it.
+// The OpenAPI 3.1 document, derived from the schemas that validate requests and the constants in responses. It is built
+// ahead of time (scripts/build/build.ts): the Worker neither contains nor creates it.
 
 import { describePaths } from "./paths.ts";
 import { petComponents, petPaths, petTag } from "./pets.ts";
@@ -13,7 +13,8 @@ export const description = {
     version: "1.0.0",
     summary: "List the animals in the store, add one, or get one.",
     description:
-      "This service stores animals. Every request needs an API key. The guide, at the path / of the service, explains errors, pagination, retries and large integers, with examples in curl, JavaScript and Python.",
+      "This service stores animals. Every request needs an API key. The guide, at the path / of the service, " +
+      "explains errors, pagination, retries and large integers, with examples in curl, JavaScript and Python.",
     license: { name: "MIT", identifier: "MIT" },
   },
   externalDocs: { description: "The guide", url: "/" },

@@ -1,5 +1,5 @@
-// What every operation has in common: the errors, the bookmark, the headers that name the version and the caller, and the
-// methods that its path allows.
+// What every operation has in common: the errors, the bookmark, the headers that name the version and the caller, and
+// the methods that its path allows.
 
 import { BOOKMARK_HEADER } from "../d1/database.ts";
 import { CHALLENGE, INVALID_TOKEN, KEY_REQUIRED } from "../http/authentication.ts";
@@ -31,7 +31,10 @@ export type PathItem = Partial<Record<"get" | "post" | "put" | "patch" | "delete
 const bookmarkParameter: Parameter = {
   name: BOOKMARK_HEADER,
   in: "header",
-  description: `The newest \`${BOOKMARK_HEADER}\` that you received. The response reflects at least the state that this bookmark identifies, so you always read your own writes. Opaque, and valid only at the base URL that issued it.`,
+  description:
+    `The newest \`${BOOKMARK_HEADER}\` that you received. The response reflects at least the state that this ` +
+    "bookmark identifies, so you always read your own writes. Opaque, and valid only at the base URL that issued " +
+    "it.",
   schema: { type: "string" },
 };
 
@@ -75,9 +78,12 @@ export function describePaths(paths: Record<`/${string}`, PathItem>) {
 }
 
 // The examples of these errors are for a request without an Idempotency-Key.
-const MAY_BE_STORED = `what you sent may have been added. Send it again with the same \`${IDEMPOTENCY_HEADER}\` or, if it had none, look for it first.`;
+const MAY_BE_STORED =
+  `what you sent may have been added. Send it again with the same \`${IDEMPOTENCY_HEADER}\` or, if it had none, ` +
+  "look for it first.";
 const CLOSED_OR_UNAVAILABLE =
-  "If `message` says that the service is closed for maintenance, the request was not carried out. Otherwise, the store is temporarily unavailable";
+  "If `message` says that the service is closed for maintenance, the request was not carried out. Otherwise, the " +
+  "store is temporarily unavailable";
 
 function commonErrors(method: string, pathMethods: string[], headers: Headers): Responses {
   const methods = allowed(pathMethods);

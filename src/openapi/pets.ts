@@ -66,7 +66,8 @@ export const petPaths = {
       tags: [petTag.name],
       summary: "List animals",
       description:
-        "Returns a page of animals. If there are more, `Link` has the URL of the next page; follow it until it is absent.",
+        "Returns a page of animals. If there are more, `Link` has the URL of the next page; follow it until it " +
+        "is absent.",
       parameters: queryParameters(PetQuery, petComponents, {
         limit: "Maximum number of animals returned.",
         status: "Return only animals with this status.",
@@ -87,7 +88,10 @@ export const petPaths = {
       operationId: "createPet",
       tags: [petTag.name],
       summary: "Add an animal",
-      description: `Adds an animal and returns it with its new \`id\`. Send the animal as JSON (\`application/json\` or any \`+json\` type) of at most ${BODY_LIMIT} bytes. With an \`${IDEMPOTENCY_HEADER}\`, the request is safe to retry. Animals cannot be changed or deleted.`,
+      description:
+        "Adds an animal and returns it with its new `id`. Send the animal as JSON (`application/json` or any " +
+        `\`+json\` type) of at most ${BODY_LIMIT} bytes. With an \`${IDEMPOTENCY_HEADER}\`, the request is safe to ` +
+        "retry. Animals cannot be changed or deleted.",
       parameters: [idempotencyKey],
       requestBody: { required: true, content: body("NewPet", NEW_REX) },
       responses: {
@@ -115,7 +119,10 @@ export const petPaths = {
       operationId: "getPet",
       tags: [petTag.name],
       summary: "Get an animal",
-      description: `From ${REMOVAL} on, this operation returns 410. Until then it returns one animal. Use \`GET /pets\` instead, with the \`status\` filter or, to look up one \`id\`, with \`after\` set to the \`id\` minus 1 and \`limit\` to 1. If that animal does not exist, you get the next one, so check the \`id\`.`,
+      description:
+        `From ${REMOVAL} on, this operation returns 410. Until then it returns one animal. Use \`GET /pets\` ` +
+        "instead, with the `status` filter or, to look up one `id`, with `after` set to the `id` minus 1 " +
+        "and `limit` to 1. If that animal does not exist, you get the next one, so check the `id`.",
       deprecated: true,
       parameters: [
         {

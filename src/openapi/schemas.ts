@@ -39,8 +39,8 @@ interface Component {
 }
 
 /**
- * The JSON Schemas of all components, as a caller sends and receives them. They refer to each other. The text of a property
- * states its default, because many generators make a property required if its schema has a default.
+ * The JSON Schemas of all components, as a caller sends and receives them. They refer to each other. The text of a
+ * property states its default, because many generators make a property required if its schema has a default.
  */
 export function componentSchemas(components: Record<string, Component>): Record<string, JsonSchema> {
   const schemas = jsonSchemas(schemasOf(components), "input");

@@ -1,5 +1,5 @@
-// The deprecation of getPet: headers announce the day of its removal (RFC 9745, RFC 8594), and from that day on it returns 410.
-// The clock decides, so the removal does not need a deployment.
+// The deprecation of getPet: headers announce the day of its removal (RFC 9745, RFC 8594), and from that day on it
+// returns 410. The clock decides, so the removal does not need a deployment.
 
 import { ApiError, renderError } from "../http/errors.ts";
 import { withHeaders } from "../http/responses.ts";
@@ -9,7 +9,9 @@ const DEPRECATED = new Date("2026-11-20");
 /** The day of the removal, which starts at midnight UTC. */
 export const SUNSET = new Date("2030-12-05");
 
-export const REMOVED = `getPet was removed on ${SUNSET.toISOString().slice(0, 10)}. Use GET /v1/pets with the status filter or, to look up one id, with after=<id minus 1>&limit=1, and check the id of the result: it may be the next animal.`;
+export const REMOVED =
+  `getPet was removed on ${SUNSET.toISOString().slice(0, 10)}. Use GET /v1/pets with the status filter or, to look ` +
+  "up one id, with after=<id minus 1>&limit=1, and check the id of the result: it may be the next animal.";
 
 export const DEPRECATION_HEADERS = {
   Deprecation: `@${DEPRECATED.getTime() / 1000}`,

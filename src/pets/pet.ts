@@ -1,4 +1,5 @@
-// What an animal is and what a query for animals may contain. Types, validation and description all derive from these schemas.
+// What an animal is and what a query for animals may contain. Types, validation and description all derive from these
+// schemas.
 
 import * as z from "zod/mini";
 import { after, limit } from "../http/paging.ts";

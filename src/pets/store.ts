@@ -1,5 +1,5 @@
-// The service's SQL about animals. Each function runs one statement, which costs one round trip for each try. An int64 is bound as
-// a decimal string, which an INTEGER column stores exactly.
+// The service's SQL about animals. Each function runs one statement, which costs one round trip for each try. An int64
+// is bound as a decimal string, which an INTEGER column stores exactly.
 
 import { jsonIn, retryTransient, runStatement } from "../d1/database.ts";
 import { INT64 } from "../values/int64.ts";
@@ -8,8 +8,8 @@ import type { NewPet, PetQuery } from "./pet.ts";
 /** The JSON of a row. SQLite builds it, because D1 returns integers as JavaScript numbers, rounded beyond 2^53. */
 export const PET_JSON = "json_object('id', id, 'name', name, 'categoryId', category_id, 'status', status)";
 
-// A key that already has a row keeps that row: on conflict, an update that changes nothing, because DO NOTHING would return no
-// row. `matches` tells whether the stored row has the values that were sent.
+// A key that already has a row keeps that row: on conflict, an update that changes nothing, because DO NOTHING would
+// return no row. `matches` tells whether the stored row has the values that were sent.
 const INSERT = `
   INSERT INTO pets (idempotency_key, name, category_id, status) VALUES (?1, ?2, ?3, ?4)
   ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL DO UPDATE SET name = name
@@ -24,8 +24,8 @@ const SELECT_PAGE_BY_STATUS = `
   SELECT ${PET_JSON} AS json FROM pets WHERE id >= ?1 AND status = ?3 ORDER BY id LIMIT ?2 + 1`;
 
 /**
- * Stores an animal, at most one for each idempotency key. If `matches` is false, the key belongs to a different animal. Retries
- * only with a key, because only then is it safe.
+ * Stores an animal, at most one for each idempotency key. If `matches` is false, the key belongs to a different animal.
+ * Retries only with a key, because only then is it safe.
  */
 export async function insertPet(db: D1DatabaseSession, pet: NewPet, idempotencyKey: string | undefined) {
   const { name, categoryId, status } = pet;

@@ -1,4 +1,5 @@
-// JSON.rawJSON and a reviver's third argument, which the runtimes support and TypeScript's library does not declare yet:
+// JSON.rawJSON and a reviver's third argument, which the runtimes support and TypeScript's library does not declare
+// yet:
 // https://tc39.es/proposal-json-parse-with-source/
 
 interface JSON {

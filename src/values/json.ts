@@ -1,12 +1,12 @@
-// Lossless JSON: integers keep every digit. A JavaScript number is exact only to 2^53, so an integer becomes a bigint, made
-// from its source text.
+// Lossless JSON: integers keep every digit. A JavaScript number is exact only to 2^53, so an integer becomes a bigint,
+// made from its source text.
 
 /** Decodes JSON text. Ignores a byte order mark (RFC 8259, section 8.1). Throws a TypeError if it is not UTF-8. */
 export const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
 
 /**
- * Parses JSON. Integers become bigints, however they are written: `1.0` and `1e2` are integers, `1.5` is a number. So is an
- * integer of more than 19 digits, which is not an int64. Throws a SyntaxError.
+ * Parses JSON. Integers become bigints, however they are written: `1.0` and `1e2` are integers, `1.5` is a number. So
+ * is an integer of more than 19 digits, which is not an int64. Throws a SyntaxError.
  */
 export function parseJson(text: string): unknown {
   return JSON.parse(text, (_name, value, { source }) =>

@@ -10,7 +10,10 @@ export const must = (be: string) => ({
 const MAX_NAMED = 5;
 const MAX_LENGTH = 100; // characters of a name
 
-/** The error of a strict object: "unknown <what> a, b (allowed: c, d)". Names the first few, because a caller can send thousands. */
+/**
+ * The error of a strict object: "unknown <what> a, b (allowed: c, d)". Names the first few, because a caller can send
+ * thousands.
+ */
 export const noOther = (what: string, known: object) => ({
   error: ({ code, keys = [] }: { code: string; keys?: string[] }) => {
     if (code !== "unrecognized_keys") return undefined;

@@ -1,5 +1,5 @@
-// `npm run bench` measures the cost of a request and the size of the script against their goals; `npm run bench -- size` measures
-// one part.
+// `npm run bench` measures the cost of a request and the size of the script against their goals; `npm run bench --
+// size` measures one part.
 
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";

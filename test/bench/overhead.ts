@@ -1,6 +1,6 @@
-// The cost of the service relative to the floor (worker/floor.ts): Worker time per request, in one isolate and on one database,
-// without the network and the simulator of D1, which would hide it. A ratio is taken within a round, so a slow moment of the
-// machine affects both sides alike, and the median of all rounds ignores it.
+// The cost of the service relative to the floor (worker/floor.ts): Worker time per request, in one isolate and on one
+// database, without the network and the simulator of D1, which would hide it. A ratio is taken within a round, so a
+// slow moment of the machine affects both sides alike, and the median of all rounds ignores it.
 
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
@@ -9,9 +9,9 @@ import { unstable_readConfig as readConfig } from "wrangler";
 import { KEY } from "../dev-server.ts";
 import { run } from "../processes.ts";
 
-// `goal`: the most Worker time that the service may take, as a multiple of the floor. `calls`: in one batch, which takes about
-// ten milliseconds, so the request that starts it hardly counts. To measure one more operation, add it here, and add the least
-// code that gives the same response to worker/floor.ts.
+// `goal`: the most Worker time that the service may take, as a multiple of the floor. `calls`: in one batch, which
+// takes about ten milliseconds, so the request that starts it hardly counts. To measure one more operation, add it
+// here, and add the least code that gives the same response to worker/floor.ts.
 const OPERATIONS = {
   "list 20": { goal: 1.25, calls: 100, path: "/v1/pets?limit=20" },
   "list 100, filtered": { goal: 1.1, calls: 50, path: "/v1/pets?limit=100&status=available" },
@@ -19,8 +19,8 @@ const OPERATIONS = {
   create: { goal: 1.7, calls: 100, path: "/v1/pets", body: '{"name":"Rex","categoryId":7,"status":"sold"}' },
 };
 
-// As many unknown parameters as fit into a URL, which Cloudflare limits to 16 KB. A request may cost 10 ms on the free plan, and
-// the first ones in an isolate cost more than the median.
+// As many unknown parameters as fit into a URL, which Cloudflare limits to 16 KB. A request may cost 10 ms on the free
+// plan, and the first ones in an isolate cost more than the median.
 const PARAMETERS = Array.from({ length: 3400 }, (_, i) => `+${i.toString(36)}`);
 const LARGEST = { goal: 2, calls: 20, path: `/v1/pets?${PARAMETERS.join("&")}` };
 

@@ -1,5 +1,5 @@
-// Clients that a caller generates from the description: with number for an int64, as the generator does by default, and with
-// bigint, by the programs of the guide.
+// Clients that a caller generates from the description: with number for an int64, as the generator does by default, and
+// with bigint, by the programs of the guide.
 
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -36,7 +36,7 @@ describe.skipIf(IS_DEPLOYED)(`npm run dev${LOCAL_ONLY}`, () => {
     expect(answer).toBe(readme.match(/```json\n(.*)\n/)?.[1]);
   });
 
-  it("names the file and line of a syntax error; once it is repaired, applies new migrations and responds", async () => {
+  it("names the line of a syntax error; once it is repaired, applies new migrations and responds", async () => {
     const migration = "migrations/9999_new.sql";
     const file = "src/pets/pet.ts";
     const source = readFileSync(file, "utf8");
@@ -68,7 +68,7 @@ describe.skipIf(IS_DEPLOYED)(`npm run dev${LOCAL_ONLY}`, () => {
 });
 
 describe.skipIf(IS_DEPLOYED)(`npm run build${LOCAL_ONLY}`, () => {
-  it("leaves nothing of an earlier build, and writes only what differs, so that two can run at the same moment", async () => {
+  it("leaves nothing of an earlier build, and writes only what differs, so two can run at once", async () => {
     const site = join(server.folder, "dist/site");
     const files = readdirSync(site, { recursive: true });
     expect(files).toContain("index.html");

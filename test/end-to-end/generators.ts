@@ -1,5 +1,5 @@
-// Generates values that a schema of the description allows, and values that it forbids. It knows the schemas that requests
-// use: objects, strings and integers, which are bigints here. For any other schema, an error says what to add.
+// Generates values that a schema of the description allows, and values that it forbids. It knows the schemas that
+// requests use: objects, strings and integers, which are bigints here. For any other schema, an error says what to add.
 
 import { type Schema, Validator } from "@cfworker/json-schema";
 import fc, { type Arbitrary } from "fast-check";

@@ -1,4 +1,5 @@
-// Whose Node runs the tools after an installation (scripts/prepare.js). A program that prints its arguments replaces npm.
+// Whose Node runs the tools after an installation (scripts/prepare.js). A program that prints its arguments replaces
+// npm.
 
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,6 +1,6 @@
-// Requests generated from the description, over HTTP: what no table of examples shows. Every response must be described too
-// (send.ts), and no test here expects a 5xx. Other tests use the same store, so each property is about animals that were created
-// for it.
+// Requests generated from the description, over HTTP: what no table of examples shows. Every response must be described
+// too (send.ts), and no test here expects a 5xx. Other tests use the same store, so each property is about animals that
+// were created for it.
 
 import type { Schema } from "@cfworker/json-schema";
 import fc, { type Arbitrary } from "fast-check";

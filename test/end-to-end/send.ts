@@ -1,5 +1,5 @@
-// Sends requests with node:http, because fetch rejects some methods and headers that callers can send. Every response under
-// /v1 is checked against the description.
+// Sends requests with node:http, because fetch rejects some methods and headers that callers can send. Every response
+// under /v1 is checked against the description.
 
 import http, { type IncomingMessage } from "node:http";
 import https from "node:https";

@@ -1,6 +1,6 @@
 // The service that the tests call: the global setup starts a local one (local-setup.ts) or checks a deployed one
-// (deployed-setup.ts). Every test creates the animals it needs, and does not rely on the absence of others, so the files can
-// run in parallel, and on a store that earlier runs have filled.
+// (deployed-setup.ts). Every test creates the animals it needs, and does not rely on the absence of others, so the
+// files can run in parallel, and on a store that earlier runs have filled.
 
 import { inject } from "vitest";
 import { SUNSET } from "../../src/pets/deprecation.ts";
@@ -15,7 +15,9 @@ declare module "vitest" {
 
 export const { origin: ORIGIN, key: API_KEY, isDeployed: IS_DEPLOYED } = inject("service");
 
-/** The headers of most requests. This bookmark reads from the primary: a replica may lag behind what a test has created. */
+/**
+ * The headers of most requests. This bookmark reads from the primary: a replica may lag behind what a test has created.
+ */
 export const KEY = { Authorization: `Bearer ${API_KEY}`, "x-d1-bookmark": "latest" };
 
 /** Adds an animal, and returns its id. */

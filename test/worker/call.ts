@@ -1,4 +1,5 @@
-// Requests to the service as a caller sends them. What every response must have is asserted here, for every response of call().
+// Requests to the service as a caller sends them. What every response must have is asserted here, for every response of
+// call().
 
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
@@ -45,7 +46,8 @@ function expectCommonHeaders({ status, headers }: Answer): void {
   expect(Object.fromEntries(headers)).toMatchObject({
     "access-control-allow-origin": "*",
     "access-control-expose-headers":
-      "Accept-Encoding, Allow, Deprecation, Link, Location, Retry-After, Sunset, WWW-Authenticate, API-Key-Name, Worker-Version, cf-ray, x-d1-bookmark",
+      "Accept-Encoding, Allow, Deprecation, Link, Location, Retry-After, Sunset, WWW-Authenticate, API-Key-Name, " +
+      "Worker-Version, cf-ray, x-d1-bookmark",
     "cache-control": "no-store",
     "worker-version": env.VERSION.id,
     "x-content-type-options": "nosniff",
@@ -92,7 +94,8 @@ export const [REX = {}, ADA = {}] = examples.map(({ id: _, ...pet }) => pet);
 
 /** All white space and line terminators of ECMA-262, sections 12.2 and 12.3. */
 export const WHITE_SPACE =
-  "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff";
+  "\t\n\v\f\r " +
+  "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff";
 
 /** Asserts the status and the whole Error body. */
 export function expectError({ status, text }: Answer, expected: { code: string; message: string; status: number }) {
@@ -108,7 +111,8 @@ export const UNAVAILABLE = unavailable("The store is temporarily unavailable; tr
 
 /** After a POST without an Idempotency-Key. */
 export const UNAVAILABLE_AFTER_POST = unavailable(
-  "The store is temporarily unavailable, and what you sent may have been added: look for it before you try again. To make retries safe, send an Idempotency-Key with the first request.",
+  "The store is temporarily unavailable, and what you sent may have been added: look for it before you try " +
+    "again. To make retries safe, send an Idempotency-Key with the first request.",
 );
 
 /** Asserts the status and the whole body of a success. Compares text, because a parsed int64 is rounded. */

@@ -1,6 +1,6 @@
 // Who calls: the response header, the log, and the rate limit of each caller.
 
-import { env } from "cloudflare:workers";
+import { env, tracing } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import { describedOperations } from "../conformance.ts";
 import { failing, intercepted } from "./binding.ts";
@@ -90,6 +90,15 @@ it("logs that a key is in use at most once an hour, whatever the response", asyn
     JSON.stringify({ message: `${caller} is in use (logged once an hour)`, caller }),
   ]);
   expect(use.mock.calls).toEqual([...lines, ...lines]);
+});
+
+it("is an attribute of the root span of a request with a valid key", async () => {
+  const setAttribute = vi.fn();
+  vi.spyOn(tracing, "getActiveSpan").mockReturnValue({ setAttribute } as unknown as Span);
+  await call("/v1/pets", { authorization: null });
+  expect(setAttribute).not.toHaveBeenCalled();
+  await call("/v1/nothing", ALICE);
+  expect(setAttribute.mock.calls).toEqual([["caller", "API_KEY_ALICE"]]);
 });
 
 describe("the rate limit", () => {

@@ -1,5 +1,5 @@
-// The description matches the interface and the service: what is required, its types, and the headers that browsers can send
-// and read.
+// The description matches the interface and the service: what is required, its types, and the headers that browsers can
+// send and read.
 
 import type { Schema } from "@cfworker/json-schema";
 import { describe, expect, it } from "vitest";

@@ -25,7 +25,8 @@ const internal = (message: string) => ({
 });
 const INTERNAL = internal(".");
 const INTERNAL_AFTER_POST = internal(
-  ", and what you sent may have been added: look for it before you try again. To make retries safe, send an Idempotency-Key with the first request.",
+  ", and what you sent may have been added: look for it before you try again. To make retries safe, send an " +
+    "Idempotency-Key with the first request.",
 );
 
 // The Worker sees cf-ray without the data centre, which callers see at its end (-AMS).
@@ -36,7 +37,10 @@ beforeEach(() => {
   log = vi.spyOn(console, "error").mockReturnValue();
 });
 
-/** Asserts that one line of JSON was logged, without the query. Its `cause` contains `cause`, and its message starts like it. */
+/**
+ * Asserts that one line of JSON was logged, without the query. Its `cause` contains `cause`, and its message starts
+ * like it.
+ */
 function expectLogged(failure: string, cause: string): void {
   const lines = log.mock.calls.map(([line]) => line);
   expect(lines).toEqual([expect.not.stringContaining("\n")]);

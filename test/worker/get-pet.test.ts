@@ -9,7 +9,8 @@ const NOT_FOUND = {
 const GONE = {
   code: "gone",
   message:
-    "getPet was removed on 2030-12-05. Use GET /v1/pets with the status filter or, to look up one id, with after=<id minus 1>&limit=1, and check the id of the result: it may be the next animal.",
+    "getPet was removed on 2030-12-05. Use GET /v1/pets with the status filter or, to look up one id, with " +
+    "after=<id minus 1>&limit=1, and check the id of the result: it may be the next animal.",
   status: 410,
 };
 

@@ -1,5 +1,5 @@
-// Migrations keep what is stored, and keep the version before them working, because it serves until the next one is promoted.
-// Cloudflare can run them. Every other test migrates an empty database.
+// Migrations keep what is stored, and keep the version before them working, because it serves until the next one is
+// promoted. Cloudflare can run them. Every other test migrates an empty database.
 
 import { applyD1Migrations, reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";

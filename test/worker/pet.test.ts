@@ -1,5 +1,5 @@
-// Rules for every property of a pet: it is stored, returned, compared under an Idempotency-Key, and checked by the table as by
-// the schema.
+// Rules for every property of a pet: it is stored, returned, compared under an Idempotency-Key, and checked by the
+// table as by the schema.
 
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
@@ -50,8 +50,8 @@ it.each(optional)("%s can be omitted, and is compared under a key nevertheless",
   expect((await add(ADA)).status).toBe(422);
 });
 
-// Strings that a schema may accept or reject, and some that almost match a format. None of them is a number, because a column
-// of integers would convert it.
+// Strings that a schema may accept or reject, and some that almost match a format. None of them is a number, because a
+// column of integers would convert it.
 const CANDIDATES = [
   ...["", "x", "🐶", "\u0000", "\u0085", "\u180e", "\u200b", "\u2060", "é", "a\tb", WHITE_SPACE, ...WHITE_SPACE],
   ...["available", "Available", "available ", "pending", "sold", "gone"],

@@ -28,7 +28,8 @@ async function planOf({ sql, parameters }: Trip): Promise<string[]> {
 const FILL = `
   WITH RECURSIVE ids (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM ids WHERE id < 3000)
   INSERT INTO pets (id, name, category_id, status)
-  SELECT id, 'pet ' || id, id, CASE WHEN id IN (1, 3000) THEN 'sold' WHEN id % 2 THEN 'pending' ELSE 'available' END FROM ids`;
+  SELECT id, 'pet ' || id, id,
+    CASE WHEN id IN (1, 3000) THEN 'sold' WHEN id % 2 THEN 'pending' ELSE 'available' END FROM ids`;
 
 describe("listPets", () => {
   beforeEach(async () => {

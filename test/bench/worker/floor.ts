@@ -1,5 +1,5 @@
-// The floor: the smallest Worker that still answers listPets, createPet and getPet from the same table. It has no router,
-// validation, authentication, exact int64 or headers, and the simplest SQL.
+// The floor: the smallest Worker that still answers listPets, createPet and getPet from the same table. It has no
+// router, validation, authentication, exact int64 or headers, and the simplest SQL.
 
 const ANIMAL = "id, name, category_id AS categoryId, status";
 

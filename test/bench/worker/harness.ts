@@ -1,5 +1,5 @@
-// Calls a handler hundreds of times for each HTTP request: a Worker's clock stands still while it computes, so the caller times
-// the batch from outside. All handlers run here, in one isolate, on the SQLite of one Durable Object.
+// Calls a handler hundreds of times for each HTTP request: a Worker's clock stands still while it computes, so the
+// caller times the batch from outside. All handlers run here, in one isolate, on the SQLite of one Durable Object.
 
 import { DurableObject } from "cloudflare:workers";
 import service from "../../../src/index.ts";
