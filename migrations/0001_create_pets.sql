@@ -7,6 +7,8 @@ CREATE TABLE pets (
       9, 10, 11, 12, 13, 32, 160, 5760, 8192, 8193, 8194, 8195, 8196, 8197, 8198,
       8199, 8200, 8201, 8202, 8232, 8233, 8239, 8287, 12288, 65279
     )) <> ''
+    -- For SQLite, the length of a text ends at U+0000. The bytes bound what follows: a character has at most four.
+    AND length(name) <= 1000 AND length(CAST(name AS BLOB)) <= 4000
   ),
   category_id INTEGER NOT NULL,
   status TEXT NOT NULL CHECK (status IN ('available', 'pending', 'sold'))

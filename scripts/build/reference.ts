@@ -126,13 +126,14 @@ function typeOf(schema: JsonSchema, name: string): string[] {
   const component = schema.$ref?.replace(COMPONENTS, "") ?? "";
   if (isObject(component)) return [`[${code(component)}](#${component})`];
   const { type, format, minimum, maximum, pattern, items, enum: values, const: only, ...others } = resolved(schema);
-  const { default: initial, examples: _, ...rest } = others;
+  const { maxLength, default: initial, examples: _, ...rest } = others;
   expectNone(rest, name);
   if (items) return [`Array of ${typeOf(items, name)}`];
   return [
     format ? `${type} (${format})` : `${type}`,
     minimum === undefined ? "" : `at least ${minimum}`,
     maximum === undefined ? "" : `at most ${maximum}`,
+    maxLength === undefined ? "" : `at most ${maxLength} characters`,
     // The pattern of a format, such as date, is long and says nothing more.
     pattern && !format ? `matches ${code(pattern)}` : "",
     values ? `one of ${values.map(code).join(", ")}` : "",

@@ -7,8 +7,8 @@ import { ApiError } from "./errors.ts";
 
 type Bytes = ArrayBuffer | Uint8Array;
 
-/** In bytes. */
-export const BODY_LIMIT = 4 * 1024;
+/** In bytes. The longest animal fits, even if every character is written as JSON escapes. */
+export const BODY_LIMIT = 16 * 1024;
 export const TOO_LARGE = `The body must be at most ${BODY_LIMIT} bytes.`;
 
 // The suffix +json: RFC 6839, section 3.1. A token: RFC 9110, section 5.6.2.

@@ -11,6 +11,7 @@ export interface JsonSchema {
   format?: string;
   minimum?: number | bigint;
   maximum?: number | bigint;
+  maxLength?: number;
   pattern?: string;
   enum?: string[];
   const?: string;

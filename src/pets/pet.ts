@@ -11,9 +11,13 @@ const STATUSES = ["available", "pending", "sold"] as const;
 
 export const PetStatus = z.enum(STATUSES, must(`one of ${STATUSES.join(", ")}`));
 
-const beName = must("a string with at least one character that is not white space");
+/** Of Unicode code points, which is what zod, JSON Schema and SQLite count. */
+const NAME_LIMIT = 1000;
+
+const beName = must(`a string of at most ${NAME_LIMIT} characters, at least one of which is not white space`);
 
 const Name = z.string(beName).check(
+  z.maxLength(NAME_LIMIT, beName),
   z.regex(/\S/, beName),
   z.refine((name) => name.isWellFormed(), "must be well-formed Unicode, without lone surrogates"),
 );

@@ -36,12 +36,13 @@ export const validText = (schema: AnySchema): Arbitrary<string> => valid(schema)
 
 /** The same for values that the schema forbids: texts of any kind, and texts that are almost valid. */
 export function invalidText(schema: AnySchema): Arbitrary<string> {
-  const { type, enum: values, pattern } = resolved(schema);
+  const { type, enum: values, pattern, maxLength } = resolved(schema);
   const right = validText(schema);
   const almostRight = fc
     .tuple(fc.constantFrom("", "0"), right, fc.constantFrom("", "x"))
     .map((parts) => parts.join(""));
-  const any = fc.oneof(text, blank, almostRight);
+  const tooLong = maxLength === undefined ? [] : [fc.constant("😀".repeat(maxLength + 1))];
+  const any = fc.oneof(text, blank, almostRight, ...tooLong);
   if (type === "integer") {
     const wrong = any.filter((value) => !/^(0|-?[1-9]\d*)$/.test(value));
     return fc.oneof(wrong, outside(schema).map(String));

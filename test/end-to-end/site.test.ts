@@ -87,5 +87,5 @@ it("does not describe an operation with a keyword that it does not show", () => 
   const describeWith = (changed: object) => () =>
     describeOperation({ ...operation, parameters: [Object.assign({ ...parameter }, changed)] });
   expect(describeWith({ explode: true })).toThrow("the keyword explode of limit");
-  expect(describeWith({ schema: { type: "string", maxLength: 5 } })).toThrow("the keyword maxLength of limit");
+  expect(describeWith({ schema: { type: "string", minLength: 5 } })).toThrow("the keyword minLength of limit");
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { badRequest, call, countPets, createPet, expectBody, expectError, WHITE_SPACE } from "./call.ts";
 
-const NAME = "must be a string with at least one character that is not white space";
+const NAME = "must be a string of at most 1000 characters, at least one of which is not white space";
 const SURROGATE = "name must be well-formed Unicode, without lone surrogates.";
 const INT64 = "an integer between -9223372036854775808 and 9223372036854775807";
 const CATEGORY_ID = `categoryId must be ${INT64}.`;
@@ -11,8 +11,8 @@ const NOT_JSON = "The body is not valid JSON (it must be one JSON object).";
 const NOT_OBJECT = "The body must be a JSON object with name and categoryId.";
 const NOT_UTF_8 = badRequest("The body is not valid UTF-8.");
 
-const LIMIT = 4096;
-const TOO_LARGE = { code: "content_too_large", message: "The body must be at most 4096 bytes.", status: 413 };
+const LIMIT = 16384;
+const TOO_LARGE = { code: "content_too_large", message: "The body must be at most 16384 bytes.", status: 413 };
 
 const unsupported = (how: string) => ({
   code: "unsupported_media_type",
@@ -46,8 +46,12 @@ async function expectRejected(body: unknown, error: typeof TOO_LARGE, headers: R
 
 const utf8 = (text: string) => new TextEncoder().encode(text);
 
+/** JSON escapes for every character: two for those beyond U+FFFF. */
+const escapes = (text: string) =>
+  text.replace(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
 /** A body of `length` bytes. */
-const bodyOf = (length: number) => rexWith("1").replace("Rex", "x".repeat(length - rexWith("1").length + 3));
+const bodyOf = (length: number) => rexWith(`1,"x":"${"x".repeat(length - rexWith('1,"x":""').length)}"`);
 
 /** A body without Content-Length, in chunks of `size` bytes; counts how many were requested. */
 function chunked(text: string, size: number): { body: ReadableStream; taken: () => number } {
@@ -89,9 +93,13 @@ describe("createPet stores", () => {
     ["U+200B, which is not white space", "\u200b"],
     ["non-characters, and the ends of other planes", "\ufffe\uffff\u{10000}\u{1ffff}\u{e0000}\u{10ffff}"],
     ["the text of a number", "9223372036854775808"],
-  ])("a name with %s, unchanged", async (_, name) => {
+    ["1,000 characters", "x".repeat(1000)],
+    ["1,000 characters of four bytes", "😀".repeat(1000)],
+    ["1,000 characters that JSON escapes", `\u0000"${"\u0001".repeat(998)}`],
+  ])("a name with %s, unchanged, in UTF-8 and as escapes", async (_, name) => {
     const json = JSON.stringify(name);
     await expectStored(`{"name":${json},"categoryId":1}`, `"name":${json},"categoryId":1,"status":"available"`);
+    expect(JSON.parse((await createPet(`{"name":"${escapes(name)}","categoryId":1}`)).text).name).toBe(name);
   });
 
   const EXACT = "9007199254740993";
@@ -100,8 +108,8 @@ describe("createPet stores", () => {
   it.each([
     ["without unknown properties", rexAfter('{"name":1},"id":99,"__proto__":{"status":"sold"},"constructor":1e999')],
     ["after 2,000 nested arrays", rexAfter("[".repeat(2_000) + "]".repeat(2_000))],
-    ["with a categoryId of many digits before its exponent", rexWith(`${EXACT}${"0".repeat(4_000)}e-4000`)],
-    ["with a categoryId of many zeros after its point", rexWith(`0.${"0".repeat(4_000)}${EXACT}e4016`)],
+    ["with a categoryId of many digits before its exponent", rexWith(`${EXACT}${"0".repeat(16_000)}e-16000`)],
+    ["with a categoryId of many zeros after its point", rexWith(`0.${"0".repeat(16_000)}${EXACT}e16016`)],
     ["after a byte order mark (RFC 8259, section 8.1)", utf8(`\ufeff${rexWith(EXACT)}`)],
   ])("an animal %s", (_, body) => expectStored(body, storedRexWith(EXACT)));
 
@@ -111,7 +119,7 @@ describe("createPet stores", () => {
   });
 
   it.each([{}, { "Content-Length": String(LIMIT) }])(
-    "4 KiB, whole and in chunks, with the headers %j",
+    "16 KiB, whole and in chunks, with the headers %j",
     async (headers) => {
       expect((await createPet(bodyOf(LIMIT), { headers })).status).toBe(201);
       expect((await createPet(chunked(bodyOf(LIMIT), 100).body, { headers })).status).toBe(201);
@@ -143,6 +151,9 @@ describe("createPet rejects", () => {
     ['{"Name":"Rex","categoryID":1}', `name is required and ${NAME}; categoryId is required and must be ${INT64}.`],
     ['{"name":1,"categoryId":"1","status":"gone"}', `name ${NAME}; ${UNQUOTED}; ${STATUS}`],
     [JSON.stringify({ name: WHITE_SPACE, categoryId: 1 }), `name ${NAME}.`],
+    [`{"name":"${"x".repeat(1001)}","categoryId":"1"}`, `name ${NAME}; ${UNQUOTED}.`],
+    [`{"name":"${"😀".repeat(1001)}","categoryId":1}`, `name ${NAME}.`],
+    [`{"name":"${"\\u0000".repeat(1000)}${escapes("x")}","categoryId":1}`, `name ${NAME}.`],
     ['{"name":"\\ud800","categoryId":1}', SURROGATE],
     ['{"name":"\\udc36\\ud83d","categoryId":1}', SURROGATE],
     [rexWith("9223372036854775808"), CATEGORY_ID],
@@ -165,10 +176,10 @@ describe("createPet rejects", () => {
     ["a stray byte", new Uint8Array([...utf8('{"name":"'), 0xff, ...utf8('","categoryId":1}')]), NOT_UTF_8],
     ["a surrogate in UTF-8", new Uint8Array([...utf8('{"name":"'), 0xed, 0xa0, 0x80]), NOT_UTF_8],
     ["2,000 nested arrays", "[".repeat(2_000) + "]".repeat(2_000), badRequest(NOT_OBJECT)],
-    ["an exponent of 4,000 digits", rexWith(`1e${"9".repeat(4_000)}`), badRequest(CATEGORY_ID)],
-    ["one byte more than 4 KiB", bodyOf(LIMIT + 1), TOO_LARGE],
-    ["one byte more than 4 KiB, in chunks", chunked(bodyOf(LIMIT + 1), 100).body, TOO_LARGE],
-    ["4,096 characters that are more bytes", bodyOf(LIMIT).replaceAll("x", "é"), TOO_LARGE],
+    ["an exponent of 16,000 digits", rexWith(`1e${"9".repeat(16_000)}`), badRequest(CATEGORY_ID)],
+    ["one byte more than 16 KiB", bodyOf(LIMIT + 1), TOO_LARGE],
+    ["one byte more than 16 KiB, in chunks", chunked(bodyOf(LIMIT + 1), 100).body, TOO_LARGE],
+    ["16,384 characters that are more bytes", bodyOf(LIMIT).replaceAll("x", "é"), TOO_LARGE],
   ])("%s", (_, body, error) => expectRejected(body, error));
 
   it.each([
@@ -193,12 +204,12 @@ describe("createPet rejects", () => {
 
   it("a Content-Length above the limit before it reads the body", async () => {
     const { body, taken } = chunked(bodyOf(1000), 1000);
-    await expectRejected(body, TOO_LARGE, { "Content-Length": "4097" });
+    await expectRejected(body, TOO_LARGE, { "Content-Length": String(LIMIT + 1) });
     expect(taken()).toBeLessThanOrEqual(1);
   });
 
   it("an endless body at the limit", async () => {
-    const { body, taken } = chunked("x".repeat(LIMIT * 100), 64);
+    const { body, taken } = chunked("x".repeat(LIMIT * 100), 256);
     await expectRejected(body, TOO_LARGE);
     expect(taken()).toBeLessThan(80);
   });

@@ -31,7 +31,7 @@ const PROVOKED: Record<string, Errors> = {
   },
   createPet: {
     400: () => createPet('{"categoryId":"1"}'),
-    413: () => createPet(new Uint8Array(4097)),
+    413: () => createPet(new Uint8Array(16_385)),
     415: () => createPet(REX, { headers: { "Content-Type": "text/plain", "Content-Encoding": "gzip" } }),
     422: async () => {
       const headers = { "Idempotency-Key": "taken" };

@@ -57,6 +57,9 @@ const CANDIDATES = [
   ...["available", "Available", "available ", "pending", "sold", "gone"],
   ...["2021-02-28", "2021-02-30", "2021-13-01", "2021-2-1", "2021-02-28T00:00:00Z", " 2021-02-28", "0000-99-99", "now"],
   ...["a@b.example", "https://store.example/"],
+  ...["x".repeat(1000), "x".repeat(1001), "😀".repeat(1000), "😀".repeat(1001)],
+  // The table counts characters up to U+0000, and bytes after it.
+  ...["\u0000".padEnd(1000, "x"), "\u0000".padEnd(4001, "x")],
 ];
 
 describe("the table", () => {
