@@ -4,14 +4,35 @@
 /** Decodes JSON text. Ignores a byte order mark (RFC 8259, section 8.1). Throws a TypeError if it is not UTF-8. */
 export const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
 
+const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{},]|[^\s"[\]{},:]+/g;
+
 /**
- * Parses JSON. Integers become bigints, however they are written: `1.0` and `1e2` are integers, `1.5` is a number. So
- * is an integer of more than 19 digits, which is not an int64. Throws a SyntaxError.
+ * Parses JSON. The integers that are members of the outermost object become bigints, however they are written: `1.0` and
+ * `1e2` are integers, `1.5` is a number. So is an integer of more than 19 digits, which is not an int64. Throws a
+ * SyntaxError.
+ *
+ * A reviver of JSON.parse gets the source of a number, too. But it visits every value, fails if arrays are nested deeply,
+ * and takes time that is quadratic in the number of names whose hashes collide (`npm run bench`).
  */
 export function parseJson(text: string): unknown {
-  return JSON.parse(text, (_name, value, { source }) =>
-    typeof value === "number" ? (toInteger(source) ?? value) : value,
-  );
+  const value: unknown = JSON.parse(text);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  const members: Record<string, unknown> = Object.assign(value);
+  let [depth, name] = [0, ""];
+  for (const [token] of text.matchAll(TOKEN)) {
+    if (token === "{" || token === "[") depth++;
+    if (token === "}" || token === "]") depth--;
+    if (depth !== 1) continue;
+    if (token === "{" || token === ",") name = "";
+    else if (name === "") name = token;
+    else setInteger(members, JSON.parse(name), token);
+  }
+  return members;
+}
+
+/** Of a name that occurs several times, the last value is the one that counts, and so is the last call. */
+function setInteger(members: Record<string, unknown>, name: string, source: string): void {
+  if (/number|bigint/.test(typeof members[name])) members[name] = toInteger(source) ?? Number(source);
 }
 
 // 1e999999999 must not become a billion digits.

@@ -107,7 +107,8 @@ describe("createPet stores", () => {
 
   it.each([
     ["without unknown properties", rexAfter('{"name":1},"id":99,"__proto__":{"status":"sold"},"constructor":1e999')],
-    ["after 2,000 nested arrays", rexAfter("[".repeat(2_000) + "]".repeat(2_000))],
+    ["after 8,000 nested arrays", rexAfter("[".repeat(8_000) + "]".repeat(8_000))],
+    ["after members with its own names", rexAfter('[{"name":"\\"]}","categoryId":1.5}],"categoryId":2')],
     ["with a categoryId of many digits before its exponent", rexWith(`${EXACT}${"0".repeat(16_000)}e-16000`)],
     ["with a categoryId of many zeros after its point", rexWith(`0.${"0".repeat(16_000)}${EXACT}e16016`)],
     ["after a byte order mark (RFC 8259, section 8.1)", utf8(`\ufeff${rexWith(EXACT)}`)],
@@ -175,7 +176,8 @@ describe("createPet rejects", () => {
   it.each([
     ["a stray byte", new Uint8Array([...utf8('{"name":"'), 0xff, ...utf8('","categoryId":1}')]), NOT_UTF_8],
     ["a surrogate in UTF-8", new Uint8Array([...utf8('{"name":"'), 0xed, 0xa0, 0x80]), NOT_UTF_8],
-    ["2,000 nested arrays", "[".repeat(2_000) + "]".repeat(2_000), badRequest(NOT_OBJECT)],
+    ["8,000 nested arrays", "[".repeat(8_000) + "]".repeat(8_000), badRequest(NOT_OBJECT)],
+    ["8,000 arrays that do not end", "[".repeat(8_000), badRequest(NOT_JSON)],
     ["an exponent of 16,000 digits", rexWith(`1e${"9".repeat(16_000)}`), badRequest(CATEGORY_ID)],
     ["one byte more than 16 KiB", bodyOf(LIMIT + 1), TOO_LARGE],
     ["one byte more than 16 KiB, in chunks", chunked(bodyOf(LIMIT + 1), 100).body, TOO_LARGE],
