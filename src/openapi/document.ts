@@ -1,9 +1,9 @@
 // The OpenAPI 3.1 document, derived from the schemas that validate requests and the constants in responses. It is built
 // ahead of time (scripts/build/build.ts): the Worker neither contains nor creates it.
 
+import { errorComponents } from "./components.ts";
 import { describePaths } from "./paths.ts";
 import { petComponents, petPaths, petTag } from "./pets.ts";
-import { errorComponents } from "./components.ts";
 import { componentSchemas } from "./schemas.ts";
 
 export const description = {

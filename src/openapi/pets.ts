@@ -9,7 +9,6 @@ import { DEPRECATION_HEADERS, REMOVED, SUNSET } from "../pets/deprecation.ts";
 import { KEY_USED, NewPetBody, UNKNOWN_ID } from "../pets/operations.ts";
 import { NewPet, Pet, PetQuery, PetStatus } from "../pets/pet.ts";
 import { INT64 } from "../values/int64.ts";
-import type { PathItem } from "./paths.ts";
 import {
   badRequest,
   body,
@@ -21,6 +20,7 @@ import {
   idempotencyKey,
   link,
 } from "./components.ts";
+import type { PathItem } from "./paths.ts";
 import { queryParameters } from "./schemas.ts";
 
 // Both have every property and differ in each, because tests store and compare them.

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { readInput } from "../../scripts/backup/input.ts";
 import { parseArguments } from "../../scripts/backup/command.ts";
+import { readInput } from "../../scripts/backup/input.ts";
 import { printable } from "../../scripts/command-line.ts";
 
 const WINDOWS = process.platform === "win32";

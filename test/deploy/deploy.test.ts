@@ -6,10 +6,10 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
+import { startCloudflare } from "../cloudflare.ts";
 import { copyProject, removeProject } from "../dev-server.ts";
 import { launch, outcome } from "../processes.ts";
 import { startServer } from "../server.ts";
-import { startCloudflare } from "../cloudflare.ts";
 
 const WINDOWS = process.platform === "win32";
 const cloudflare = await startCloudflare();

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { unstable_readConfig as readConfig } from "wrangler";
-import { baseIn, deploy as runDeployment, readTask } from "../../scripts/deploy/deploy.ts";
+import { baseIn, readTask, deploy as runDeployment } from "../../scripts/deploy/deploy.ts";
 import { parseKey } from "../../scripts/deploy/key.ts";
 import { environmentNames, readEnvironment } from "../../scripts/environment.ts";
 import { WranglerFailed } from "../../scripts/wrangler.ts";

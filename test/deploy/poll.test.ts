@@ -5,8 +5,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { poll } from "../../scripts/deploy/poll.ts";
 import { smoke, waitUntilReady } from "../../scripts/deploy/smoke.ts";
 import { DEPRECATION_HEADERS } from "../../src/pets/deprecation.ts";
-import { startServer } from "../server.ts";
 import { type Account, startAccount } from "../account.ts";
+import { startServer } from "../server.ts";
 
 type Answer = ReturnType<Account["onRequest"]>;
 

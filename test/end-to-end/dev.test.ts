@@ -4,8 +4,8 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { run } from "../processes.ts";
 import { answers, copyProject, type DevServer, KEY, removeProject, startDev } from "../dev-server.ts";
+import { run } from "../processes.ts";
 import { send } from "./send.ts";
 import { IS_DEPLOYED, LOCAL_ONLY } from "./service.ts";
 
