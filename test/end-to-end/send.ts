@@ -1,8 +1,9 @@
 // Sends requests with node:http, because fetch rejects some methods and headers that callers can send. Every response
-// under /v1 is checked against the description.
+// under /v1 is checked against the description. A deployed service has a rate limit: a 429 is waited for.
 
 import http, { type IncomingMessage } from "node:http";
 import https from "node:https";
+import { setTimeout } from "node:timers/promises";
 import { type Answer, expectDescribed } from "../conformance.ts";
 
 const AGENT = "animal-store-tests"; // Cloudflare may reject requests without one.
@@ -13,7 +14,17 @@ export interface Sent {
   body?: string;
 }
 
-export function send(url: string, { method = "GET", headers = {}, body = "" }: Sent = {}): Promise<Answer> {
+const MAX_TRIES = 5;
+
+export async function send(url: string, sent: Sent = {}): Promise<Answer> {
+  for (let tries = 1; ; tries++) {
+    const answer = await sendOnce(url, sent);
+    if (answer.status !== 429 || tries === MAX_TRIES) return answer;
+    await setTimeout(Number(answer.headers.get("Retry-After")) * 1000);
+  }
+}
+
+function sendOnce(url: string, { method = "GET", headers = {}, body = "" }: Sent): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const length = { "Content-Length": String(Buffer.byteLength(body)) };
     const { request } = url.startsWith("https:") ? https : http;
