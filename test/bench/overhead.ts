@@ -19,8 +19,8 @@ const OPERATIONS = {
   create: { goal: 1.7, calls: 100, path: "/v1/pets", body: '{"name":"Rex","categoryId":7,"status":"sold"}' },
 };
 
-// What costs most of what callers can send, and of what they can store for others to list. On the free plan a request may
-// take 10 ms of CPU time, and the first ones in an isolate take longer than the median.
+// What costs most of what callers can send, and of what they can store for others to list. On the free plan a request
+// may take 10 ms of CPU time, and the first ones in an isolate take longer than the median.
 const MOST = 10; // milliseconds
 // JSON escapes these, D1's answer once more, and one wide character makes a string of JavaScript twice as large.
 const ESCAPED = { quotes: `'"'`, "U+0001": "char(1)", emoji: "'😀'" };

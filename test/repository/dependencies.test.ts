@@ -1,4 +1,5 @@
-// Rules for what `npm ci` installs that package.json cannot express. docs/CONTRIBUTING.md, "Dependencies", explains them.
+// Rules for what `npm ci` installs that package.json cannot express. docs/CONTRIBUTING.md, "Dependencies", explains
+// them.
 
 import { expect, it } from "vitest";
 import { allowScripts } from "../../package.json";
