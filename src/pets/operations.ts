@@ -16,7 +16,7 @@ import { insertPet, selectPet, selectPets } from "./store.ts";
 const OptionalKey = z.optional(IdempotencyKey);
 export const NewPetBody = z.pipe(JsonBody, NewPet);
 
-export const UNKNOWN_ID = "The path does not end with the id of an animal in the store.";
+export const UNKNOWN_ID = "No animal has this id.";
 export const KEY_USED = `This ${IDEMPOTENCY_HEADER} was already used for a different animal.`;
 
 export async function listPets({ request, url, search }: Context, env: Env): Promise<Response> {

@@ -3,7 +3,7 @@ import { type Answer, call, expectBody, expectError, insertRow } from "./call.ts
 
 const NOT_FOUND = {
   code: "not_found",
-  message: "The path does not end with the id of an animal in the store.",
+  message: "No animal has this id.",
   status: 404,
 };
 const GONE = {
