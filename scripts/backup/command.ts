@@ -8,8 +8,8 @@ import { openStore, type Store } from "./wrangler-store.ts";
 type Work = (store: Store, file: string, hasFlag: boolean) => Promise<string>;
 
 /**
- * Runs `npm run <name> -- <environment> <file>`, and prints what `work` returns. Exits with 1 if it fails. `next`: what to do
- * after an interruption or a failure of Wrangler. `flag`: the only one that the command takes.
+ * Runs `npm run <name> -- <environment> <file>`, and prints what `work` returns. Exits with 1 if it fails. `next`: what
+ * to do after an interruption or a failure of Wrangler. `flag`: the only one that the command takes.
  */
 export async function command(name: string, work: Work, next: (hasFlag: boolean) => string, flag = "") {
   const known = [LOCAL, ...environmentNames()];
@@ -20,9 +20,16 @@ export async function command(name: string, work: Work, next: (hasFlag: boolean)
   try {
     console.log(printable(await work(await openStore(environment), file, hasFlag)));
   } catch (failure) {
-    const { message } = failure as Error;
-    exit(failure instanceof WranglerFailed ? `${message} ${next(hasFlag)}` : message, 1);
+    exit(explain(failure as Error, next(hasFlag)), 1);
   }
+}
+
+/** What failed, and what to do. `next`: what to do if Wrangler failed. */
+export function explain(failure: NodeJS.ErrnoException, next: string): string {
+  if (failure instanceof WranglerFailed) return `${failure.message} ${next}`;
+  // The file system failed: a folder does not exist, or the disk is full.
+  if (failure.syscall) return `${failure.message}\nCorrect this, and run the same command again.`;
+  return failure.message;
 }
 
 /** The environment, which must be one of `known`, the file, and whether the flag is set. Throws if they are wrong. */

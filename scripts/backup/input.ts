@@ -1,12 +1,10 @@
-// The file of a restore: a backup, or animals from elsewhere, in the format of lines.ts. It is read and checked once. Its lines
-// then wait in a temporary database, because there may be too many for memory.
+// The file of a restore: a backup, or animals from elsewhere, in the format of lines.ts. It is read and checked once.
+// Its lines then wait in a temporary database, because there may be too many for memory.
 
 import { createReadStream } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { checkRow, type Line, lineOf } from "./lines.ts";
+import { checkRow, LINE_BYTES, type Line, lineOf } from "./lines.ts";
 
-// Half of int64: as many ids remain for new animals. SQLite picks ids at random once the greatest is used.
-const GREATEST_ID = 2n ** 62n;
 const MOST_FAULTS = 10;
 
 export type Input = Awaited<ReturnType<typeof readInput>>;
@@ -26,15 +24,18 @@ export async function readInput(file: string) {
     const fault = add(bytes);
     if (fault && faults.push(`line ${total}: ${fault}`) === MOST_FAULTS) break;
   }
-  if (total === 0) throw new Error(`${file} is empty.`);
-  if (faults.length > 0) throw new Error([`${file} has invalid lines. The first ones are:`, ...faults].join("\n"));
+  if (total === 0) throw new Error(`${file} is empty. Name a file with at least one animal.`);
+  if (faults.length > 0) {
+    const title = `${file} has invalid lines. The first ones are:`;
+    throw new Error([title, ...faults, "Correct the file, and run the same command again."].join("\n"));
+  }
 
   /** The lines after the one with this id, or all, in ascending order of id. */
   function* after(last = 0n): Generator<Line> {
     const select = database.prepare("SELECT id, text FROM lines WHERE id > ? ORDER BY id");
     for (const { id, text } of select.iterate(last)) yield { id: BigInt(String(id)), text: String(text) };
   }
-  return { total, after };
+  return { total, last, after };
 
   /** Stores a line. Returns what is wrong with it, if anything. */
   function add(bytes: Uint8Array): string {
@@ -44,22 +45,22 @@ export async function readInput(file: string) {
     haveIds ??= written !== undefined;
     if (haveIds !== (written !== undefined)) return "either all lines must have an id, or none";
     const id = written ?? last + 1n;
-    if (id <= last || id > GREATEST_ID) return `id must be ascending, from ${last + 1n} to ${GREATEST_ID}`;
+    if (id <= last) return `id must be greater than ${last}, the id of an earlier line`;
     last = id;
     const { changes } = insert.run(id, lineOf({ id, ...others }).text, row.idempotencyKey ?? null);
     return changes === 0n ? "has the idempotencyKey of an earlier line" : "";
   }
 }
 
-/** Not readline, because it also ends a line at U+2028, which a name can contain. Stops in a line of megabytes. */
+/** Not readline, because it also ends a line at U+2028, which a name can contain. Stops in a line that is too long. */
 async function* linesOf(file: string): AsyncGenerator<Uint8Array> {
   let rest = "";
   for await (const chunk of createReadStream(file, "latin1")) {
     const lines = (rest + chunk).split("\n");
     rest = lines.pop() ?? "";
     yield* lines.map((line) => Buffer.from(line, "latin1"));
-    // Longer than any row of D1. It may have no end, as in /dev/zero.
-    if (rest.length > 2_000_000) break;
+    // It may have no end, as in /dev/zero.
+    if (rest.length > LINE_BYTES) break;
   }
   if (rest !== "") yield Buffer.from(rest, "latin1");
 }

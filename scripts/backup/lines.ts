@@ -1,10 +1,11 @@
-// The format of a backup: one line for each animal, a JSON object of its properties and of its Idempotency-Key if it has one.
-// Imports no Node module, so that tests in the Workers runtime can compare the columns with the migrations.
+// The format of a backup: one line for each animal, a JSON object of its properties and of its Idempotency-Key if it
+// has one. Imports no Node module, so that tests in the Workers runtime can compare the columns with the migrations.
 
 import * as z from "zod/mini";
 import { BODY_LIMIT } from "../../src/http/body.ts";
 import { NewPet, Pet } from "../../src/pets/pet.ts";
 import { PET_JSON } from "../../src/pets/store.ts";
+import { INT64 } from "../../src/values/int64.ts";
 import { parseJson, printJson, UTF_8 } from "../../src/values/json.ts";
 import { must, noOther, problemsOf } from "../../src/values/wording.ts";
 
@@ -28,7 +29,8 @@ const beKey = must("a string of 1 to 255 printable ASCII characters");
 const idempotencyKey = z.optional(z.string(beKey).check(z.regex(/^[ -~]{1,255}$/, beKey)));
 
 // Animals from elsewhere need not have an id or a status. The order is that of ROW_JSON.
-const shape = { ...Pet.shape, ...NewPet.shape, id: z.optional(Pet.shape.id), idempotencyKey };
+const id = z.optional(Pet.shape.id.check(z.gte(1n, must("positive"))));
+const shape = { ...Pet.shape, ...NewPet.shape, id, idempotencyKey };
 const unknown = noOther("property", shape);
 const Row = z.strictObject(shape, { error: (issue) => unknown.error(issue) ?? "is not a JSON object" });
 export type Row = z.infer<typeof Row>;
@@ -36,12 +38,12 @@ export type Row = z.infer<typeof Row>;
 /** The id of a row, and its JSON. Equal rows have equal texts. */
 export type Line = { id: bigint; text: string };
 
-/** The longest line, in bytes. It has a little more than the body of a request: an id, a key, the defaults. */
-export const LINE_BYTES = BODY_LIMIT + 1024;
+/** The longest line of a file, in bytes. An animal of which every character is an escape fits. */
+export const LINE_BYTES = BODY_LIMIT;
 
 /** The row of a line, by the service's own rules, or what is wrong with it. */
 export function checkRow(bytes: Uint8Array): Row | string {
-  if (bytes.length > LINE_BYTES) return "is longer than any animal that the service accepts";
+  if (bytes.length > LINE_BYTES) return `is longer than ${LINE_BYTES} bytes`;
   let value: unknown;
   try {
     value = parseJson(UTF_8.decode(bytes));
@@ -58,10 +60,20 @@ export const lineOf = (row: Row & { id: bigint }): Line => ({ id: row.id, text: 
 /** The line that a store printed. */
 export const storedLine = (text: string): Line => lineOf(parseJson(text) as Row & { id: bigint });
 
+const FEW_IDS = 2n ** 32n;
+
+/** What an operator should know about the last id of a store, or nothing. It starts with a line break. */
+export function warningOf(last: bigint): string {
+  if (last <= 2n ** 63n - FEW_IDS) return "";
+  return `
+Warning: the last id is ${last}. After ${INT64.maximum}, SQLite assigns ids at random. Give this animal a smaller id:
+"One wrong animal" in docs/OPERATIONS.md.`;
+}
+
 /**
- * The statement that stores a line: from JSON, because the text of an SQL string would end at U+0000. It skips a row that is there
- * already, with its id or its Idempotency-Key, and fails for one that breaks a CHECK, which INSERT OR IGNORE would skip too. Without
- * WHERE, SQLite would take ON CONFLICT for a join.
+ * The statement that stores a line: from JSON, because the text of an SQL string would end at U+0000. It skips a row
+ * that is there already, with its id or its Idempotency-Key, and fails for one that breaks a CHECK, which INSERT OR
+ * IGNORE would skip too. Without WHERE, SQLite would take ON CONFLICT for a join.
  */
 export function insertSql({ text }: Line): string {
   // Locally, Wrangler removes BEGIN TRANSACTION from a file of SQL, even from a name.

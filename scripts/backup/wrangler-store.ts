@@ -1,5 +1,6 @@
-// The store of an environment, as backup and restore use it: `wrangler d1 execute` works the same for the local store and for
-// those of the account. Rows arrive as JSON text that SQLite prints, because Wrangler rounds integers beyond 2^53.
+// The store of an environment, as backup and restore use it: `wrangler d1 execute` works the same for the local store
+// and for those of the account. Rows arrive as JSON text that SQLite prints, because Wrangler rounds integers beyond
+// 2^53.
 
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -13,8 +14,8 @@ import { COVERED_COLUMNS, type Line, ROW_JSON, STORED_COLUMNS, storedLine } from
 export type Store = Awaited<ReturnType<typeof openStore>>;
 
 /**
- * Throws unless the store has exactly the columns that a backup covers. Whatever fails is tried again, as retry() does with this
- * `pause`. Throws WranglerFailed.
+ * Throws unless the store has exactly the columns that a backup covers. Whatever fails is tried again, as retry() does
+ * with this `pause`. Throws WranglerFailed.
  */
 export async function openStore(environment: string, run: typeof wrangler = wrangler, pause = 1000) {
   const isLocal = environment === LOCAL;
@@ -31,13 +32,13 @@ export async function openStore(environment: string, run: typeof wrangler = wran
     environment,
     isLocal,
 
-    /** The texts that a SELECT of one column returns. */
+    /** The texts that a SELECT returns, row by row. */
     async query(sql: string): Promise<string[]> {
       const [{ results }] = JSON.parse(await retry(() => execute("--command", sql), pause));
       return results.flatMap(Object.values).map(String);
     },
 
-    /** Runs statements that can be repeated. In an account this is an import, and D1 rejects all queries while it runs. */
+    /** Runs statements that can be repeated. In an account this is an import, during which D1 rejects all queries. */
     async load(sql: string): Promise<void> {
       await retry(() => {
         // Different each time, because Wrangler does not run a file again that D1 has received before.
@@ -51,6 +52,12 @@ export async function openStore(environment: string, run: typeof wrangler = wran
       const info = await retry(() => run(["d1", "time-travel", "info", "DB", "--env", environment, "--json"]), pause);
       return JSON.parse(info).bookmark;
     },
+
+    /** Whether the service of an environment in an account is closed to callers. */
+    async isClosed(): Promise<boolean> {
+      const secrets = await retry(() => run(["secret", "list", "--env", environment]), pause);
+      return JSON.parse(secrets).some(({ name }: { name: string }) => name === "MAINTENANCE");
+    },
   };
   const stored = (await store.query(STORED_COLUMNS)).join(", ");
   const covered = COVERED_COLUMNS.map((column) => `pets.${column}`).join(", ");
@@ -60,17 +67,26 @@ If columns are missing, run: npx wrangler d1 migrations apply DB ${flags.join(" 
 If there are more, add them to scripts/backup/lines.ts, or use the version that has them.`);
 }
 
-// A page is one string, which D1 limits to 2,000,000 bytes. Starting Wrangler for each takes a second.
-const PAGE = { firstRows: 350, bytes: 1_000_000, growth: 8 };
+// A page is one string, which D1 limits to 2,000,000 bytes. Starting Wrangler for each takes a second. The longest rows
+// that callers can store have 6,700 bytes: 1,000 control characters, as \u0001, and a key of 255 backslashes.
+const PAGE = { firstRows: 250, bytes: 1_000_000, growth: 8 };
+
+// In columns, because each fits into an answer, whatever SQL has stored.
+const COLUMNS = COVERED_COLUMNS.map((name) => `CAST(${name} AS TEXT) AS ${name}`).join(", ");
+const firstAndLastSql = (last: string) =>
+  `SELECT ${COLUMNS} FROM pets WHERE id IN ((SELECT min(id) FROM pets), ${last}) ORDER BY pets.id`;
 
 /**
- * All rows, in ascending order of id and up to the greatest id at the start: the same whatever callers add meanwhile, because ids
- * rise and nothing changes. D1 bills every row that is read, so a page has a plain LIMIT. Throws if a row is too large, or if
- * rows are removed meanwhile.
+ * All rows, in ascending order of id and up to the greatest id at the start: the same whatever callers add meanwhile,
+ * because ids rise and nothing changes. D1 bills every row that is read, so a page has a plain LIMIT. Throws if a row
+ * is too large, or if the store is replaced meanwhile: if rows are gone, or the first or the last one has changed.
  */
-export async function* readLines({ query }: Store): AsyncGenerator<Line, undefined> {
+export async function* readLines({ environment, query }: Store): AsyncGenerator<Line, undefined> {
+  const replaced = `Something else has changed or removed animals of ${environment} meanwhile.
+Run the same command again.`;
   let after = INT64.minimum - 1n;
-  const [last] = await query("SELECT CAST(id AS TEXT) FROM pets ORDER BY pets.id DESC LIMIT 1");
+  const atStart = await query(firstAndLastSql("(SELECT max(id) FROM pets)"));
+  const last = atStart.at(-COVERED_COLUMNS.length);
   let rows = PAGE.firstRows;
   while (last && after < BigInt(last)) {
     const range = `id BETWEEN ${after + 1n} AND ${last} ORDER BY pets.id LIMIT ${rows}`;
@@ -80,7 +96,7 @@ export async function* readLines({ query }: Store): AsyncGenerator<Line, undefin
       if (!failure.message.includes("too big")) throw failure;
       return [];
     });
-    if (page === "") throw new Error("Something else has removed animals meanwhile. Run the same command again.");
+    if (page === "") throw new Error(replaced);
     if (page !== undefined) {
       const lines = page.split("\n").map(storedLine);
       yield* lines;
@@ -90,9 +106,9 @@ export async function* readLines({ query }: Store): AsyncGenerator<Line, undefin
       // The names have suddenly become longer.
       rows = Math.ceil(rows / PAGE.growth);
     } else {
-      throw new Error(
-        `The animal after id ${after} is too large to be read. Shorten it with SQL, which has stored it.`,
-      );
+      throw new Error(`The animal after id ${after} is too large to be read, and only SQL can have stored it.
+Shorten its name: "One wrong animal" in docs/OPERATIONS.md.`);
     }
   }
+  if (last && (await query(firstAndLastSql(last))).join() !== atStart.join()) throw new Error(replaced);
 }

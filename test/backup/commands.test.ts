@@ -44,8 +44,7 @@ describe("in a fresh clone", () => {
     [
       `restore local ${SAMPLE} --replace`,
       temporaryFolders,
-      `It did not finish. The same command completes it.
-"Undo a restore" in docs/OPERATIONS.md takes it back, with the first before-… file that it saved.`,
+      'It did not finish. The same command completes it. To take it back: "Undo a restore" in docs/OPERATIONS.md.',
     ],
   ])("a closed terminal ends %s, with everything that it started and wrote", async (line, files, next) => {
     const [name, ...args] = line.split(" ");
@@ -82,6 +81,9 @@ describe("with an account", () => {
     await store.load(insertSql(storedLine(line)));
     expect(cloudflare.requests.filter((request) => request.endsWith("/import")).length).toBe(6);
     expect(await store.bookmark()).toMatch(/^0{8}-/);
+    cloudflare.traffic = "current@100%";
+    cloudflare.secrets.push("MAINTENANCE");
+    expect(await store.isClosed()).toBe(true);
     expect(await backup(store, file)).toBe(`Saved staging in ${file}: 1 lines.`);
     expect(readFileSync(file, "utf8")).toBe(`${line}\n`);
     if (!WINDOWS) expect(statSync(file).mode & 0o777).toBe(0o600);

@@ -4,9 +4,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { parseArguments } from "../../scripts/backup/command.ts";
+import { explain, parseArguments } from "../../scripts/backup/command.ts";
 import { readInput } from "../../scripts/backup/input.ts";
 import { printable } from "../../scripts/command-line.ts";
+import { WranglerFailed } from "../../scripts/wrangler.ts";
 
 const WINDOWS = process.platform === "win32";
 const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
@@ -24,14 +25,16 @@ async function faultsOf(content: string | Buffer): Promise<string[]> {
   const failure = await read(content).catch((thrown) => thrown);
   const [first, ...faults] = failure.message.split("\n");
   expect(first).toBe(`${file} has invalid lines. The first ones are:`);
+  expect(faults.pop()).toBe("Correct the file, and run the same command again.");
   return faults;
 }
 
 const GOOD = '{"id":1,"name":"Rex","categoryId":1,"status":"sold","idempotencyKey":"k"}';
 const NOT_JSON = "is not valid JSON in UTF-8";
 const NOT_AN_OBJECT = "is not a JSON object";
-const TOO_LONG = "is longer than any animal that the service accepts";
-const ID = "id must be ascending, from 2 to 4611686018427387904";
+const TOO_LONG = "is longer than 16384 bytes";
+const NAME = "name must be a string of at most 1000 characters, at least one of which is not white space";
+const NOT_GREATER = "id must be greater than 1, the id of an earlier line";
 const ALL_OR_NONE = "either all lines must have an id, or none";
 
 const withId = (id: string) => `{"id":${id},"name":"a","categoryId":1}`;
@@ -45,11 +48,12 @@ describe("a line", () => {
     ["that is empty", "", NOT_JSON],
     ["that is a list", "[]", NOT_AN_OBJECT],
     ["with a lone surrogate", withName('"\\ud800"'), /^line 2: name must be well-formed Unicode/],
-    ["with a name too long for a request", withName(`"${"a".repeat(5_100)}"`), TOO_LONG],
+    ["with a name of 1,001 characters", withName(`"${"a".repeat(1_001)}"`), NAME],
+    ["of 16,385 bytes", withName('"a"').padEnd(16_385), TOO_LONG],
     ["with three faults", '{"id":2,"name":" ","categoryId":1.5,"status":"gone"}', /2: name .*; categoryId .*; status /],
     ["with an id beyond int64", withId("9223372036854775808"), /^line 2: id must be an integer between/],
-    ["with an id that leaves few for new animals", withId("4611686018427387905"), ID],
-    ["with the id of an earlier line", withId("1"), ID],
+    ["with an id that is not positive", withId("0"), "id must be positive"],
+    ["with the id of an earlier line", withId("1"), NOT_GREATER],
     ["without an id after one with an id", '{"name":"a","categoryId":1}', ALL_OR_NONE],
     ["with null instead of a key", withMore('"idempotencyKey":null'), /^line 2: idempotencyKey must be a string/],
     ["with a control character in its key", withMore('"idempotencyKey":"\\t"'), /^line 2: idempotencyKey must be/],
@@ -63,14 +67,20 @@ describe("a line", () => {
     expect(await faultsOf(content)).toEqual([found]);
   });
 
-  it("with an id is rejected after lines without, and so is a first id of 0", async () => {
+  it("with an id is rejected after lines without", async () => {
     expect(await faultsOf(`{"name":"a","categoryId":1}\n${withId("2")}`)).toEqual([`line 2: ${ALL_OR_NONE}`]);
-    expect(await faultsOf(withId("0"))).toEqual([`line 1: ${ID.replace("2", "1")}`]);
+  });
+
+  it("may have escapes for every character of the longest animal", async () => {
+    const [name, key] = ["\\ud83d\\udc36".repeat(1_000), "\\u007e".repeat(255)];
+    expect(await read(`{"id":1,"name":"${name}","categoryId":-1,"idempotencyKey":"${key}","status":"sold"}`)).toEqual([
+      `{"id":1,"name":"${"🐶".repeat(1_000)}","categoryId":-1,"status":"sold","idempotencyKey":"${"~".repeat(255)}"}`,
+    ]);
   });
 });
 
 describe("a file", () => {
-  it("may be written by hand or on Windows: with a byte order mark, CRLF, blanks, and no newline at its end", async () => {
+  it("may be written by hand or on Windows: with a byte order mark, CRLF, blanks, no newline at its end", async () => {
     const content = '\ufeff{ "name": "Rex", "categoryId": 1e2 }\r\n{"status":"sold","categoryId":2,"name":"Tom"}';
     expect(await read(content)).toEqual([
       '{"id":1,"name":"Rex","categoryId":100,"status":"available"}',
@@ -91,7 +101,7 @@ describe("a file", () => {
 
   it("must exist, and be neither a folder nor empty", async () => {
     await expect(readInput(folder)).rejects.toThrow(/^EISDIR: /);
-    await expect(read("")).rejects.toThrow(`${file} is empty.`);
+    await expect(read("")).rejects.toThrow(`${file} is empty. Name a file with`);
     await expect(readInput(join(folder, "nowhere.jsonl"))).rejects.toThrow(/^ENOENT: .*nowhere\.jsonl/);
   });
 });
@@ -107,6 +117,16 @@ describe("the commands", () => {
       expect(() => parse(...wrong.split(" "))).toThrow(message);
     }
     expect(() => parseArguments(["local", "f", "--replace"], known, "")).toThrow(message);
+  });
+
+  it("say what to do after a failure of Wrangler or of the file system", async () => {
+    expect(explain(new WranglerFailed("d1 execute", "fetch failed"), "Run it again.")).toBe(
+      "fetch failed\nwrangler d1 execute failed. Run it again.",
+    );
+    expect(explain(new Error("Own advice."), "Run it again.")).toBe("Own advice.");
+    const failure = await readInput(folder).catch((thrown) => thrown);
+    const message = /^EISDIR: .+\nCorrect this, and run the same command again\.$/;
+    expect(explain(failure, "Run it again.")).toMatch(message);
   });
 
   it("print nothing that controls a terminal", () => {

@@ -1,5 +1,6 @@
-// Databases in this process, with the project's migrations and D1's limit of a string. Backup and restore reach them through a
-// replacement for Wrangler's commands, so that a test starts no processes, and can break one command at a chosen moment.
+// Databases in this process, with the project's migrations and D1's limit of a string. Backup and restore reach them
+// through a replacement for Wrangler's commands, so that a test starts no processes, and can break one command at a
+// chosen moment.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
@@ -34,6 +35,7 @@ export async function openDatabase(migrate = applyMigrations) {
     // Longer than any, unless it grows with the data.
     if (line.length > 1_000) throw new Error("E2BIG");
     if (args.includes("time-travel")) return '{"bookmark":"00000000-00000001"}';
+    if (args.includes("secret")) return JSON.stringify(database.secrets.map((name) => ({ name })));
     const sql = args.at(-1) ?? "";
     if (args.includes("--file")) {
       const script = readFileSync(sql, "utf8");
@@ -58,6 +60,8 @@ export async function openDatabase(migrate = applyMigrations) {
     loads: [] as string[],
     /** Every query, and the text that it printed if it did not fail. */
     queries: [] as { sql: string; output?: string }[],
+    /** The names of the Worker's secrets. */
+    secrets: ["API_KEY", "MAINTENANCE"],
     /** Replaces the loading of a file. */
     onLoad: (apply: (sql: string) => void, sql: string): void => apply(sql),
     /** Is called before every query. */
