@@ -1,13 +1,19 @@
-// The operations as Markdown, made from the OpenAPI description. What all operations share is shown once. A keyword of an
+// The operations as Markdown, made from the OpenAPI description. What operations share is shown once. A keyword of an
 // operation, a parameter, a response or a schema that the page does not show stops the build.
 
 import { isDeepStrictEqual } from "node:util";
+import { IDEMPOTENCY_HEADER } from "../../src/http/idempotency.ts";
 import { description } from "../../src/openapi/document.ts";
 import type { JsonSchema, Parameter } from "../../src/openapi/schemas.ts";
+import { INT64 } from "../../src/values/int64.ts";
 import { printJson } from "../../src/values/json.ts";
+import { tabs } from "./examples.ts";
 
 const COMPONENTS = "#/components/schemas/";
 const BASE = description.servers.map(({ url }) => url).join();
+const ALL = "all-operations";
+/** The text of a field says what its pattern requires, unless its type does. */
+const NOT_BLANK = "\\S";
 const { apiKey } = description.components.securitySchemes;
 const schemas: Record<string, JsonSchema> = description.components.schemas;
 
@@ -16,35 +22,46 @@ export const operations = Object.entries(description.paths).flatMap(([path, item
   Object.entries(item).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
 );
 type Operation = (typeof operations)[number];
-type Response = Operation["responses"][string];
+type Response = [status: string, Operation["responses"][string]];
 /** A parameter, a header or a property. */
 type Field = Omit<Parameter, "in" | "description"> & { in?: string | undefined; description?: string | undefined };
 
+const everyResponse = operations.flatMap(({ responses }) => Object.entries(responses));
 const shared = {
   parameters: inAll(operations.map(({ parameters }) => parameters)),
-  responses: inAll(operations.map(({ responses }) => Object.entries(responses))),
+  responses: everyResponse.filter(
+    (response, index) => isShared(response) && sameAs(response)[0] === everyResponse[index],
+  ),
   headers: inAll(operations.map(headersOf)),
 };
-const inEveryResponse = inAll(
-  operations.flatMap(({ responses }) => Object.values(responses).map(({ headers }) => Object.entries(headers))),
-);
 
-/** The operations, what all of them share, and the objects in responses. Throws an error that names what it does not show. */
+/** The operations, what they share, and the objects in responses. Throws an error that names what it does not show. */
 export function describeOperations(): string {
-  const key = item("Authorization", ["header", "required", `${apiKey.type} ${apiKey.scheme}`], apiKey.description);
+  const key = item(
+    `${ALL}-Authorization`,
+    "Authorization",
+    ["header", "required", `${apiKey.type} ${apiKey.scheme}`],
+    apiKey.description,
+  );
   const sent = operations.map((operation) => bodyOf(operation)?.schema.$ref);
   const objects = Object.keys(schemas).filter((name) => isObject(name) && !sent.includes(COMPONENTS + name));
   return [
     ...operations.map(describeOperation),
-    `<section>\n\n<h2 id="all-operations">All operations</h2>`,
+    `<h2 id="${ALL}">All operations</h2>`,
     `Paths are relative to the base URL of the service, which ends in ${code(BASE)}. Bodies are JSON.`,
-    ...list("all-operations-parameters", "Parameters", [key, ...shared.parameters.map(describeField)]),
-    ...list("all-operations-responses", "Responses", shared.responses.map(describeResponse)),
-    ...list("all-operations-headers", "Response headers", shared.headers.map(describeField)),
-    `Every response has ${inEveryResponse.map(([name]) => code(name)).join(", ")}.\n\n</section>`,
-    `<section>\n\n<h2 id="objects">Objects</h2>`,
-    ...objects.flatMap((name) => [`<h3 id="${name}">${name}</h3>`, ...describeObject(name)]),
-    "</section>",
+    ...list(`${ALL}-parameters`, "Parameters", [key, ...shared.parameters.map((field) => describeField(field, ALL))]),
+    ...list(
+      `${ALL}-responses`,
+      "Responses",
+      shared.responses.map((response) => describeResponse(response, ALL)),
+    ),
+    ...list(`${ALL}-headers`, "Response headers", describeHeaders(shared.headers, ALL)),
+    `<h2 id="objects">Objects</h2>`,
+    ...objects.flatMap((name) => [
+      `<h3 id="${name}">${name}</h3>`,
+      ...describeObject(name),
+      jsonBlock(exampleOf(name)),
+    ]),
   ].join("\n\n");
 }
 
@@ -55,45 +72,88 @@ export function describeOperation(operation: Operation): string {
   const { $ref: body, ...inline } = content?.["application/json"].schema ?? {};
   expectNone({ ...rest, ...others, ...inline }, id);
   const bodyTitle = `<h3 id="${id}-body">Body <small>${required ? "required" : "optional"}</small></h3>`;
+  const own = {
+    parameters: without(shared.parameters, parameters),
+    responses: Object.entries(responses).filter((response) => !isShared(response)),
+    headers: without(shared.headers, headersOf(operation)),
+  };
   return [
-    `<section data-request="${escaped(printJson(requestOf(operation)))}">`,
-    `<h2 id="${id}">${summary}${deprecated ? " <mark>Deprecated</mark>" : ""}</h2>`,
-    `<p><code><strong>${method}</strong> ${path}</code> <small>${id}</small></p>`,
+    `<h2 id="${id}" data-request="${escaped(printJson(requestOf(operation)))}">${titleOf(operation)}</h2>`,
+    `<p class="request"><code><strong>${method}</strong> ${path}</code> <small>${id}</small></p>`,
     description,
-    `\`\`\`sh\n${curlExample(operation)}\n\`\`\``,
-    ...list(`${id}-parameters`, "Parameters", without(shared.parameters, parameters).map(describeField)),
-    ...(body ? [bodyTitle, ...describeObject(body.replace(COMPONENTS, ""), "body")] : []),
-    ...list(`${id}-responses`, "Responses", without(shared.responses, Object.entries(responses)).map(describeResponse)),
-    ...list(`${id}-headers`, "Response headers", without(shared.headers, headersOf(operation)).map(describeField)),
-    "For the API key and everything else that operations share, see [All operations](#all-operations).\n\n</section>",
+    ...exampleWithResponse(operation),
+    ...list(
+      `${id}-parameters`,
+      "Parameters",
+      own.parameters.map((field) => describeField(field, id)),
+    ),
+    ...(body ? [bodyTitle, ...describeObject(body.replace(COMPONENTS, ""), id, "body")] : []),
+    ...list(
+      `${id}-responses`,
+      "Responses",
+      own.responses.map((response) => describeResponse(response, id)),
+    ),
+    ...list(`${id}-headers`, "Response headers", describeHeaders(own.headers, id)),
+    `For the API key and the errors and headers that operations share, see [All operations](#${ALL}).`,
   ].join("\n\n");
 }
 
-function curlExample({ method, path, parameters, ...operation }: Operation): string {
-  const url = path.replaceAll(/\{(\w+)\}/g, (_, name) => String(parameters.find((p) => p.name === name)?.example));
-  const body = printJson(bodyOf(operation)?.example)?.replaceAll("'", "'\\''");
+export const titleOf = ({ summary, deprecated }: Pick<Operation, "summary" | "deprecated">) =>
+  summary + (deprecated ? " <mark>Deprecated</mark>" : "");
+
+/** The programs that call the operation, and its first response that is a success. */
+function exampleWithResponse({ operationId, method, path, parameters, responses, ...operation }: Operation): string[] {
+  const [status = "", success] = Object.entries(responses).find(([status]) => status.startsWith("2")) ?? [];
+  const example = success?.content?.["application/json"].example;
+  const call = {
+    method,
+    path: path.replaceAll(/\{(\w+)\}/g, (_, name) => String(parameters.find((p) => p.name === name)?.example)),
+    body: bodyOf(operation)?.example,
+    hasIdempotencyKey: parameters.some(({ name }) => name === IDEMPOTENCY_HEADER),
+    status,
+    start: /^\[|^.*?:/.exec(printJson(example))?.[0] ?? "",
+  };
   return [
-    `curl --fail-with-body --max-time 30 "$ANIMAL_STORE${url}"`,
-    ...(/GET|POST/.test(method) ? [] : [`-X ${method}`]),
-    `-H "Authorization: Bearer $API_KEY"`,
-    ...(body ? [`-H "Content-Type: application/json"`, `-d '${body}'`] : []),
-  ].join(" \\\n  ");
+    tabs(`${operationId}-example`, call),
+    `The response, [${status}](#${operationId}-${status}):`,
+    jsonBlock(example),
+  ];
 }
 
 /** What forms.js makes a form from. */
 function requestOf({ method, path, parameters, responses, ...operation }: Operation) {
-  const fields = parameters.map(({ description: _, ...field }) => ({ ...field, schema: resolved(field.schema) }));
+  const fields = parameters.map((field) => {
+    const { name, in: place, required, schema } = field;
+    const hint = factsOf(field)
+      .join(" · ")
+      .replaceAll(/[`[]|\]\(.*?\)/g, "");
+    return { name, place, required, hint, values: resolved(schema).enum };
+  });
   const headers = new Set(Object.values(responses).flatMap((response) => Object.keys(response.headers)));
   return { method, path: BASE + path, fields, body: printJson(bodyOf(operation)?.example, 2), headers: [...headers] };
 }
 
-function describeResponse([status, { description, headers, content, ...rest }]: [string, Response]): string {
+/** A success with its schema, an error with its code and, unless the description begins like it, its message. */
+function describeResponse([status, { description, headers, content, ...rest }]: Response, id: string): string {
   expectNone(rest, status);
-  const own = without(inEveryResponse, Object.entries(headers));
+  const own = Object.entries(headers).filter(([name]) => !isGeneral(name));
   const names = own.map(([name, { required }]) => code(name) + (required ? "" : " (may be absent)"));
   const { schema, example } = content?.["application/json"] ?? {};
-  const facts = [...(schema ? typeOf(schema, status) : ["no body"]), names[0] && `headers: ${names.join(", ")}`];
-  return item(status, facts, description) + (schema ? `\n\n  \`\`\`\n  ${printJson(example)}\n  \`\`\`` : "");
+  const error = schema?.$ref === `${COMPONENTS}Error` ? (example as { code: string; message: string }) : undefined;
+  const type = error ? [code(error.code)] : schema ? typeOf(schema, status) : ["no body"];
+  const facts = [...type, names[0] && `headers: ${names.join(", ")}`];
+  const message = error && !description.startsWith(error.message.slice(0, 20)) ? ` *${error.message}*` : "";
+  return item(`${id}-${status}`, status, facts, description + message);
+}
+
+/** Whether all operations have this status, and more than one in these words. */
+function isShared([status, response]: Response): boolean {
+  const isInAll = operations.every(({ responses }) => status in responses);
+  return isInAll && sameAs([status, response]).length > 1;
+}
+
+function sameAs([status, { description }]: Response): Response[] {
+  return everyResponse.filter(([other, response]) => other === status && response.description === description);
 }
 
 /** What the operation's responses define headers to be, each definition once. */
@@ -104,38 +164,62 @@ function headersOf({ responses }: Operation): Field[] {
   return headers.filter((header, index) => !has(headers.slice(0, index), header));
 }
 
+/** Headers are text, so only other types are worth saying. */
+function describeHeaders(headers: Field[], id: string): string[] {
+  return headers.map(({ schema, ...header }) => {
+    const { type, ...others } = schema;
+    return describeField({ ...header, schema: type === "string" ? others : schema }, `${id}-headers`);
+  });
+}
+
+/** Whether every response has this header, except those to a request without a valid key. */
+const isGeneral = (name: string) => everyResponse.every(([status, { headers }]) => status === "401" || name in headers);
+
 /** A component that is an object or an array. The properties of an object in a request have a place: its body. */
-function describeObject(component: string, place?: string): string[] {
+function describeObject(component: string, id = component, place?: string): string[] {
   const { type: _, items, properties = {}, required = [], description, ...rest } = schemas[component] ?? {};
   expectNone(rest, component);
   const fields = Object.entries(properties).map(([name, { description, ...schema }]) =>
-    describeField({ name, in: place, required: required.includes(name), description, schema }),
+    describeField({ name, in: place, required: required.includes(name), description, schema }, id),
   );
   return [`${items ? `${typeOf({ items }, component)}. ` : ""}${description}`, fields.join("\n")];
 }
 
-function describeField({ name, in: place, required, description, schema, example, ...rest }: Field): string {
+function exampleOf(component: string): unknown {
+  const { items, properties = {} } = schemas[component] ?? {};
+  if (items?.$ref) return [exampleOf(items.$ref.replace(COMPONENTS, ""))];
+  return Object.fromEntries(Object.entries(properties).map(([name, { examples }]) => [name, examples?.[0]]));
+}
+
+function describeField(field: Field, id: string): string {
+  const { name, in: _place, required: _required, schema: _schema, description, example, ...rest } = field;
   expectNone(rest, name);
-  const presence = place ? (required ? "required" : "optional") : required === false ? "may be absent" : "";
   const shown = example === undefined ? "" : `for example ${code(String(example))}`;
-  return item(name, [place, presence, ...typeOf(schema, name), shown], description);
+  return item(`${id}-${name}`, name, [...factsOf(field), shown], description);
+}
+
+/** Where a field is, whether it is required, and what it may contain. */
+function factsOf({ name, in: place, required, schema }: Field): string[] {
+  const presence = place ? (required ? "required" : "optional") : required === false ? "may be absent" : "";
+  return [place === "body" ? "" : (place ?? ""), presence, ...typeOf(schema, name)].filter(Boolean);
 }
 
 /** What a schema allows, in words. */
 function typeOf(schema: JsonSchema, name: string): string[] {
   const component = schema.$ref?.replace(COMPONENTS, "") ?? "";
   if (isObject(component)) return [`[${code(component)}](#${component})`];
-  const { type, format, minimum, maximum, pattern, items, enum: values, const: only, ...others } = resolved(schema);
-  const { maxLength, default: initial, examples: _, ...rest } = others;
+  const { type, format, minimum, maximum, pattern, maxLength, items, enum: values, ...others } = resolved(schema);
+  const { const: only, default: initial, examples: _, ...rest } = others;
   expectNone(rest, name);
   if (items) return [`Array of ${typeOf(items, name)}`];
+  const isInt64 = format === "int64" && isDeepStrictEqual({ minimum, maximum }, INT64);
+  const isNotBlank = pattern === NOT_BLANK;
+  const length = maxLength && `${isNotBlank ? 1 : 0} to ${maxLength.toLocaleString("en")} characters`;
   return [
-    format ? `${type} (${format})` : `${type}`,
-    minimum === undefined ? "" : `at least ${minimum}`,
-    maximum === undefined ? "" : `at most ${maximum}`,
-    maxLength === undefined ? "" : `at most ${maxLength} characters`,
-    // The pattern of a format, such as date, is long and says nothing more.
-    pattern && !format ? `matches ${code(pattern)}` : "",
+    isInt64 ? `${type} ([int64](#large-integers-int64))` : format ? `${type} (${format})` : values ? "" : (type ?? ""),
+    minimum === undefined || isInt64 ? "" : maximum === undefined ? `at least ${minimum}` : `${minimum} to ${maximum}`,
+    maximum === undefined || minimum !== undefined ? "" : `at most ${maximum}`,
+    [length, isNotBlank && "not only white space"].filter(Boolean).join(", "),
     values ? `one of ${values.map(code).join(", ")}` : "",
     only === undefined ? "" : `always ${code(String(only))}`,
     initial === undefined ? "" : `default ${code(String(initial))}`,
@@ -151,8 +235,16 @@ const bodyOf = ({ requestBody }: Pick<Operation, "requestBody">) => requestBody?
 const list = (id: string, title: string, items: string[]) =>
   items.length > 0 ? [`<h3 id="${id}">${title}</h3>`, items.join("\n")] : [];
 
-const item = (name: string, facts: (string | undefined)[], text = "") =>
-  `- **${code(name)}** <small>${facts.filter(Boolean).join(" · ")}</small>\\\n  ${text}`;
+function item(id: string, name: string, facts: (string | undefined)[], text = ""): string {
+  const line = `<strong id="${id}"><code>${name}</code></strong> <small>${facts.filter(Boolean).join(" · ")}</small>`;
+  return `- ${line}\\\n  ${text}`;
+}
+
+/** An object on several lines, a list with one line for each of its items. */
+function jsonBlock(value: unknown): string {
+  const items = Array.isArray(value) ? value.map((member) => `\n  ${printJson(member)}`) : undefined;
+  return `\`\`\`json\n${items ? `[${items.join()}\n]` : printJson(value, 2)}\n\`\`\``;
+}
 
 const code = (text: string) => `\`${text}\``;
 

@@ -7,11 +7,24 @@ import { Marked } from "marked";
 import { gfmHeadingId } from "marked-gfm-heading-id";
 import { description } from "../../src/openapi/document.ts";
 import { printJson } from "../../src/values/json.ts";
-import { describeOperations, operations } from "./reference.ts";
+import { describeOperations, operations, titleOf } from "./reference.ts";
 
 const SITE = join(import.meta.dirname, "../../dist/site");
 const SOURCES = join(import.meta.dirname, "../../src/site");
 const MARKER = "<!-- operations -->";
+const SPLIT = "<!-- split -->";
+const SECTION = /<h2 .*?(?=<h2 |$)/gs;
+const PARAGRAPH = "(?:(?!</p>).)*:</p>\\s*";
+/** In a text. Shorter code, such as the name of a header, does not break. */
+const LONG_CODE = /(?<!<pre>)<code>([^<]{30,})<\/code>/g;
+const CODE = "<pre>.*?</pre>\\s*";
+/**
+ * Tabs or code, with the line that introduces it, if it is not the only text before it, and the response that it gets.
+ */
+const EXAMPLE = RegExp(
+  `((?<=</(p|ul|table)>\\s*)<p>${PARAGRAPH})?(<div>.*?</div>\\s*|${CODE})(<p>The response${PARAGRAPH}${CODE})?`,
+  "gs",
+);
 
 // Not imported: its types would add those of the DOM, which contradict those of Workers.
 const highlighter = createRequire(import.meta.url)("highlight.js/lib/common");
@@ -23,7 +36,10 @@ const markdown = new Marked(gfmHeadingId(), {
   },
 });
 
-/** Writes only what differs, because two builds may do so at the same moment. `commit`: what the foot of the page names, if any. */
+/**
+ * Writes only what differs, because two builds may do so at the same moment. `commit`: what the foot of the page names,
+ * if any.
+ */
 export function buildSite(commit: string): void {
   const site = new Map(readdirSync(SOURCES).map((name) => [name, readFileSync(join(SOURCES, name))]));
   site.set("openapi.json", Buffer.from(`${printJson(description, 2)}\n`));
@@ -43,13 +59,12 @@ export function buildSite(commit: string): void {
 /** What replaces each name in braces. */
 function pageParts(guide: string, commit: string): Record<string, string> {
   const { title, version, summary } = description.info;
-  // The marker stays in the HTML: it tells the groups of the navigation apart.
   const source = guide.replace(MARKER, () => [MARKER, describeOperations(), MARKER].join("\n\n"));
   const html = markdown.parse(source, { async: false });
-  const [start = "", described = "", subjects = ""] = html.split(MARKER);
-  const rows = operations.map(({ operationId, summary, deprecated, method, path }) => {
-    const operation = `<a href="#${operationId}">${summary}</a>${deprecated ? " (deprecated)" : ""}`;
-    return `<tr><td>${operation}</td><td><code>${method} ${path}</code></td></tr>`;
+  const [start = [], described = [], subjects = []] = html.split(MARKER).map((part) => part.match(SECTION) ?? []);
+  const rows = operations.map(({ operationId, method, path, ...operation }) => {
+    const link = `<a href="#${operationId}">${titleOf(operation)}</a>`;
+    return `<tr><td>${link}</td><td><code>${method} ${path}</code></td></tr>`;
   });
   return {
     title,
@@ -58,13 +73,25 @@ function pageParts(guide: string, commit: string): Record<string, string> {
     commit: commit && `, built from commit <code>${commit}</code>`,
     contents: [group("Start", start), group("Operations", described), group("Guide", subjects)].join("\n"),
     operations: rows.join("\n"),
-    guide: html.replaceAll(/<(h[23]) id="(.+?)">(.+?)<\/\1>/g, '<$1 id="$2"><a href="#$2">$3</a></$1>'),
+    guide: [...start, ...described, ...subjects]
+      .map(toSections)
+      .join("\n")
+      .replaceAll(/<(h[23]|strong) id="(.+?)"(.*?)>(.+?)<\/\1>/g, '<$1 id="$2"$3><a href="#$2">$4</a></$1>')
+      .replaceAll(LONG_CODE, '<code class="long">$1</code>')
+      .replaceAll("<pre><code", '$& tabindex="0"'), // The keyboard scrolls what has the focus.
   };
 }
 
-/** A group of the navigation: links to what has a heading in this part of the page. */
-function group(title: string, html: string): string {
-  const headings = html.matchAll(/<h2 id="(.+?)">(.+?)<\/h2>/g);
-  const links = Array.from(headings, ([, id, text]) => `<li><a href="#${id}">${text}</a></li>`);
+/** The examples stand beside the text before them: a part of the page with several of them becomes several sections. */
+function toSections(html: string): string {
+  const [first = "", ...others] = html.replaceAll(EXAMPLE, `<div class="beside">\n$&</div>\n${SPLIT}`).split(SPLIT);
+  const rest = others.pop() ?? "";
+  const [last = "", ...before] = [first, ...others].reverse();
+  return [...before.reverse(), last + rest].map((section) => `<section>\n${section}</section>`).join("\n");
+}
+
+/** A group of the navigation: links to its parts of the page. */
+function group(title: string, parts: string[]): string {
+  const links = parts.map((html) => html.replace(/<h2 id="(.+?)".*?>(.+?)<\/h2>.*/s, '<li><a href="#$1">$2</a></li>'));
   return `<li>${title}<ul>${links.join("\n")}</ul></li>`;
 }

@@ -1,4 +1,5 @@
-// Adds what the page can do without: this service's address and key, buttons that copy, and one language for all examples.
+// Adds what the page can do without: this service's address and key, buttons that copy, and one language for all
+// examples.
 
 export const IS_LOCAL = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
 const tabs = [...document.querySelectorAll("details[name] > summary")];
@@ -18,7 +19,7 @@ for (const code of document.querySelectorAll("pre > code")) {
   code.innerHTML = code.innerHTML.replace("https://&lt;your address&gt;", location.origin);
   if (IS_LOCAL) code.innerHTML = code.innerHTML.replace("&lt;your API key&gt;", "local-key");
   if (!code.className || !navigator.clipboard) continue; // A response, or a page without HTTPS.
-  const button = element("button", { ariaLive: "polite" }, "Copy");
+  const button = element("button", { type: "button", ariaLive: "polite" }, "Copy");
   button.onclick = async () => {
     await navigator.clipboard.writeText(code.textContent);
     button.textContent = "Copied";

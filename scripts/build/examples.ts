@@ -1,0 +1,98 @@
+// The example of an operation in each language, in the form of the guide's: tabs, with programs that fail if anything
+// does.
+
+import { description } from "../../src/openapi/document.ts";
+import { IDEMPOTENCY_HEADER } from "../../src/http/idempotency.ts";
+import { printJson } from "../../src/values/json.ts";
+
+export interface Call {
+  method: string;
+  /** Relative to the base URL. */
+  path: string;
+  body: unknown;
+  hasIdempotencyKey: boolean;
+  /** Of the response to a request that succeeds, whose body starts like this. */
+  status: string;
+  start: string;
+}
+
+const USER_AGENT = `${description.info.title.toLowerCase().replaceAll(" ", "-")}-example`;
+
+/** The programs as Markdown. `name` is common to the tabs, of which the browser keeps one open. */
+export function tabs(name: string, call: Call): string {
+  const tab = (title: string, language: string, program: string, open = "") =>
+    `<details name="${name}"${open}><summary>${title}</summary>\n\n\`\`\`${language}\n${program}\n\`\`\`\n\n</details>`;
+  return [
+    "<div>",
+    tab("curl", "sh", curl(call), " open"),
+    tab("JavaScript", "js", javaScript(call)),
+    tab("Python", "python", python(call)),
+    "</div>",
+  ].join("\n\n");
+}
+
+function curl({ method, path, body, hasIdempotencyKey }: Call): string {
+  return [
+    `curl -i --fail-with-body --max-time 30 "$ANIMAL_STORE${path}"`,
+    ...(method === (body ? "POST" : "GET") ? [] : [`-X ${method}`]),
+    `-H "Authorization: Bearer $API_KEY"`,
+    ...(hasIdempotencyKey ? [`-H "${IDEMPOTENCY_HEADER}: $(openssl rand -hex 16)"`] : []),
+    ...(body ? [`-H "Content-Type: application/json"`, `-d '${printJson(body).replaceAll("'", "'\\''")}'`] : []),
+  ].join(" \\\n  ");
+}
+
+function javaScript({ method, path, body, hasIdempotencyKey, status, start }: Call): string {
+  const headers = [
+    `Authorization: \`Bearer \${API_KEY}\`,`,
+    ...(hasIdempotencyKey ? [`"${IDEMPOTENCY_HEADER}": crypto.randomUUID(),`] : []),
+    ...(body ? [`"Content-Type": "application/json",`] : []),
+  ];
+  return [
+    "const { ANIMAL_STORE, API_KEY } = process.env;",
+    `const response = await fetch(\`\${ANIMAL_STORE}${path}\`, {`,
+    ...(method === "GET" ? [] : [`  method: "${method}",`]),
+    "  headers: {",
+    ...headers.map((header) => `    ${header}`),
+    "  },",
+    ...(body ? [`  body: JSON.stringify(${literal(body, 2).replaceAll(/^(\s*)"(\w+)":/gm, "$1$2:")}),`] : []),
+    "  signal: AbortSignal.timeout(30_000),",
+    "});",
+    "const body = await response.text();",
+    `if (response.status !== ${status} || !body.startsWith('${start}')) {`,
+    `  throw new Error(\`\${response.status} \${body}\`);`,
+    "}",
+    "console.log(JSON.parse(body));",
+  ].join("\n");
+}
+
+function python({ method, path, body, hasIdempotencyKey, status, start }: Call): string {
+  const headers = [
+    `"Authorization": "Bearer " + os.environ["API_KEY"],`,
+    `"User-Agent": "${USER_AGENT}",`,
+    ...(hasIdempotencyKey ? [`"${IDEMPOTENCY_HEADER}": str(uuid.uuid4()),`] : []),
+    ...(body ? [`"Content-Type": "application/json",`] : []),
+  ];
+  return [
+    `import json, os, urllib.error, urllib.request${hasIdempotencyKey ? ", uuid" : ""}`,
+    "",
+    "request = urllib.request.Request(",
+    `    os.environ["ANIMAL_STORE"] + "${path}",`,
+    ...(method === (body ? "POST" : "GET") ? [] : [`    method="${method}",`]),
+    "    headers={",
+    ...headers.map((header) => `        ${header}`),
+    "    },",
+    ...(body ? [`    data=json.dumps(${literal(body, 4)}).encode(),`] : []),
+    ")",
+    "try:",
+    "    response = urllib.request.urlopen(request, timeout=30)",
+    "except urllib.error.HTTPError as error:",
+    "    response = error",
+    "body = response.read().decode()",
+    `if response.code != ${status} or not body.startswith('${start}'):`,
+    `    raise RuntimeError(f"{response.code} {body}")`,
+    "print(json.loads(body))",
+  ].join("\n");
+}
+
+/** JSON as an argument in a program that indents by `width`. */
+const literal = (value: unknown, width: number) => printJson(value, width).replaceAll("\n", `\n${" ".repeat(width)}`);
