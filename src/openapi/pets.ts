@@ -107,7 +107,7 @@ export const petPaths = {
           content: body("Pet", REX),
         },
         ...badRequest(`The body or the \`${IDEMPOTENCY_HEADER}\` is not valid.`, () =>
-          validated(NewPetBody.safeParse(new TextEncoder().encode('{"categoryId":"1"}'))),
+          validated(NewPetBody.safeParse(new TextEncoder().encode('{"categoryId":1}'))),
         ),
         ...bodyErrors,
         ...error("unprocessable_content", KEY_USED, bookmark()),

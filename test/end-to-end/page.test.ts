@@ -13,15 +13,11 @@ import { API_KEY, addAnimal, IS_DEPLOYED, ORIGIN } from "./service.ts";
 const GUIDE = readFileSync("src/site/guide.md", "utf8");
 const PLACEHOLDERS = { address: "https://<your address>", key: "<your API key>" };
 const OPEN_FORMS = "for (const form of document.querySelectorAll('section > details')) form.open = true";
-/** What precedes the value of each keyword of the description. */
-const LABELS: Record<string, string> = {
-  ...{ operationId: "", description: "", example: "" },
-  ...{ minimum: "at least ", maximum: "at most ", pattern: "matches ", const: "always ", default: "default " },
-};
 
 /** The languages of all examples that are visible. */
 const shown = (page: Page) => page.locator("details[name]:has(pre:visible) > summary:visible").allInnerTexts();
-const all = (language: string) => Array.from(GUIDE.matchAll(/<summary>curl/g), () => language);
+const examples = [...Array.from(GUIDE.matchAll(/<summary>curl/g)), ...describedOperations];
+const all = (language: string) => examples.map(() => language);
 
 async function expectFilledIn(page: Page, { address, key }: typeof PLACEHOLDERS): Promise<void> {
   const code = (await page.locator("pre").allTextContents()).join();
@@ -29,20 +25,46 @@ async function expectFilledIn(page: Page, { address, key }: typeof PLACEHOLDERS)
   expect(code).toContain(`Link: <${address}/v1/pets?limit=100&status=available&after=100>; rel="next"`);
 }
 
+/** What the page must contain for a keyword of the description: its value, with the words that explain it. */
+function partsOf(schema: { format?: string; maximum?: number }, keyword: string, value: unknown): string[] {
+  if (keyword === "operationId" || keyword === "description") return [String(value)];
+  if (keyword === "default" || keyword === "const")
+    return [`${{ default: "default", const: "always" }[keyword]}${value}`];
+  if (keyword === "maxLength") return [`${Number(value).toLocaleString("en")} characters`];
+  if (keyword === "minimum" && schema.format !== "int64") {
+    return [schema.maximum === undefined ? `at least ${value}` : `${value} to ${schema.maximum}`];
+  }
+  if (keyword === "example") return [printJson(value).replace(/^\{"code":"(\w+)".*/, "$1")];
+  if (["headers", "properties", "responses"].includes(keyword)) return Object.keys(Object(value));
+  return [];
+}
+
 /** Opens the page with all forms open. `send` sends what is in the form of an operation. */
-async function openForm(id: string) {
+async function openForm(id: string, respond?: (route: Route) => Promise<void>) {
   const { page, complaints } = await openPage(ORIGIN);
   await page.evaluate(OPEN_FORMS);
+  if (respond) await page.route("**/v1/**", respond);
   if (IS_DEPLOYED) await page.getByLabel("API key").first().fill(API_KEY);
   const form = page.locator(`section:has(> #${id}) > details`);
   const status = form.getByRole("status");
-  const send = async () => {
-    const [request] = await Promise.all([page.waitForRequest(/\/v1\//), form.getByRole("button").press("Enter")]);
-    await expect.poll(() => status.innerText()).toMatch(/^Status \d+$/);
-    return { request, response: `${await status.innerText()}\n${await form.locator("pre").innerText()}` };
+  const button = form.getByRole("button", { name: "Send", exact: true });
+  const shownResponse = () => form.locator("pre").innerText();
+  const send = async (through = button) => {
+    const [request] = await Promise.all([page.waitForRequest(/\/v1\//), through.press("Enter")]);
+    await expect.poll(() => status.innerText()).toMatch(/^(Status \d+|The request failed)/);
+    return { request, response: `${await status.innerText()}\n${await shownResponse()}` };
   };
-  return { page, complaints, form, status, send };
+  return { page, complaints, form, status, button, send };
 }
+
+/** JSON without the white space between its tokens. */
+const withoutSpace = (json = "") => json.replaceAll(/("(?:[^"\\]|\\.)*")|\s/g, "$1");
+
+/** Where an element is, in the window. */
+const boxOf = async (page: Page, selector: string) => {
+  const box = await page.locator(selector).first().boundingBox();
+  return box ?? expect.fail(`${selector} is not visible.`);
+};
 
 describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
   describe.each(VIEWS)("$viewport.width pixels wide, $colorScheme", (view) => {
@@ -53,7 +75,7 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
       await page.emulateMedia({ media: "print" });
       if (view.colorScheme === "light") await expectAccessible(page);
       expect(await shown(page)).toEqual(all("curl"));
-      expect(await page.locator("button:visible, form:visible").count()).toBe(0);
+      expect(await page.locator("button:visible, form:visible, .contents:visible").count()).toBe(0);
       const sizes = await Promise.all(responses.map(async (response) => gzipSync(await response.body()).length));
       expect(sizes).toHaveLength(4);
       expect(sizes.reduce((sum, size) => sum + size)).toBeLessThanOrEqual(80_000);
@@ -111,7 +133,9 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     await form.getByLabel("JSON").fill('{"name":"Rex","categoryId":9223372036854775807}');
     const { request, response } = await send();
     expect(request.headers()["idempotency-key"]).toBe(key);
-    expect(response).toMatch(/^Status 201\n[\s\S]*Location: \/v1\/pets\/\d+\n[\s\S]*"categoryId":9223372036854775807,/);
+    expect(response).toMatch(
+      /^Status 201\n[\s\S]*Location: \/v1\/pets\/\d+\n[\s\S]*"categoryId": 9223372036854775807,/,
+    );
   });
 
   it("sends the parameters that are filled in, with the key of any form", async () => {
@@ -127,10 +151,8 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
   });
 
   it("sends once, keeps the focus, and shows that a request failed", async () => {
-    const { page, form, status } = await openForm("createPet");
-    const button = form.getByRole("button");
     const requests: Route[] = [];
-    await page.route("**/v1/**", (route) => requests.push(route));
+    const { form, button, status } = await openForm("createPet", async (route) => void requests.push(route));
     await form.getByLabel("API key").press("Enter");
     await button.press("Enter");
     await button.press("Enter");
@@ -139,6 +161,132 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     expect(await button.evaluate((element) => element.matches(":focus"))).toBe(true);
     await requests[0]?.abort();
     await expect.poll(() => status.innerText()).toMatch(/^The request failed: ./);
+  });
+
+  it("shows what each field requires", async () => {
+    const { page } = await openForm("listPets");
+    const labels = (await page.locator("form label").allInnerTexts()).join("\n");
+    expect(labels).toContain("limit query · optional · integer · 1 to 100 · default 20");
+    expect(labels).toContain("petId path · required · integer (int64)");
+    expect(labels).toContain("JSON body · required");
+  });
+
+  it("adds only white space to JSON, and shows everything else as it is", async () => {
+    const names = ['a, "b": {c} [d]', "\\", '\\"', "<img src=x onerror=alert(1)>", "", "\u2028é🐶"];
+    const animals = names.map((name) => ({ id: 9007199254740993n, name, tags: [[], {}, [1.5, true, null]] }));
+    const bodies = [printJson(animals), "[]", '{"a":[{"b":-1e400}]}', "<p>{not: JSON}</p>", "[1, 2] and more"];
+    const waiting = [...bodies];
+    const { form, send } = await openForm("listPets", (route) => route.fulfill({ body: waiting.shift() ?? "" }));
+    const shownBodies: string[] = [];
+    for (const body of bodies) {
+      await send();
+      const response = await form.locator("pre").evaluate(({ textContent }) => String(textContent));
+      shownBodies.push(response.replace(/^(.+\n)*\n/, ""));
+      expect(withoutSpace(shownBodies.at(-1))).toBe(withoutSpace(body));
+    }
+    expect(shownBodies[0]).toContain('[\n  {\n    "id": 9007199254740993,\n    "name": "a, \\"b\\": {c} [d]",\n');
+    expect(shownBodies[1]).toBe("[]");
+    expect(shownBodies[3]).toBe("<p>{not: JSON}</p>");
+    expect(await form.locator("img").count()).toBe(0);
+  });
+
+  it("accepts a key with Bearer, and sends none that cannot be a key", async () => {
+    const { page, form, status, button, send } = await openForm("listPets");
+    const key = form.getByLabel("API key");
+    await key.fill(`Bearer ${API_KEY}`);
+    expect(await key.inputValue()).toBe(API_KEY);
+    expect((await send()).response).toMatch(/^Status 200\n/);
+    const sent: string[] = [];
+    page.on("request", (request) => sent.push(request.url()));
+    for (const wrong of ["clé", "two words", "“key”", "<API_KEY>"]) {
+      await key.fill(wrong);
+      await button.press("Enter");
+      expect(await status.innerText()).toMatch(/^This API key cannot be sent: /);
+      expect(await key.evaluate((element) => element.matches(":focus"))).toBe(true);
+    }
+    expect(sent).toEqual([]);
+  });
+
+  it("makes an Idempotency-Key, and says what to do if it is not known whether the animal was added", async () => {
+    let respond: (route: Route) => Promise<void> = (route) => route.abort();
+    const { form, send, status } = await openForm("createPet", (route) => respond(route));
+    const outcomes = [respond, (route: Route) => route.fulfill({ status: 502, body: "<h1>Bad gateway</h1>" })];
+    const known = { code: "internal_error", message: "Look for it.", status: 500 };
+    const idempotencyKey = form.getByLabel("Idempotency-Key");
+    for (const outcome of outcomes) {
+      respond = outcome;
+      await idempotencyKey.fill("");
+      expect((await send()).response).toMatch(
+        /It may have been added: list the newest animals before you send it again/,
+      );
+      await form.getByRole("button", { name: "New Idempotency-Key" }).click();
+      const { request, response } = await send();
+      expect(request.headers()["idempotency-key"]).toMatch(/^[\da-f-]{36}$/);
+      expect(response).toMatch(/It may have been added: send it again with the same Idempotency-Key/);
+    }
+    respond = (route) => route.fulfill({ status: 500, json: known });
+    expect((await send()).response).toMatch(/^Status 500\n[\s\S]+Look for it/);
+    await idempotencyKey.fill("ключ");
+    await form.getByRole("button", { name: "Send", exact: true }).press("Enter");
+    await expect.poll(() => status.innerText()).toMatch(/^This request cannot be sent: (?!.*It may)/);
+  });
+
+  it("gets the next page with one click, and never from the URL in a response", async () => {
+    const next = '<https://elsewhere.example/v1/pets?limit=1&after=7>; rel="next"';
+    const links = [next, ""];
+    const { page, complaints, form, send } = await openForm("listPets", (route) =>
+      route.fulfill({ body: "[]", headers: { Link: links.shift() ?? "" } }),
+    );
+    const button = form.getByRole("button", { name: "Next page" });
+    await form.getByLabel("limit").fill("1");
+    expect(await button.isVisible()).toBe(false);
+    await send();
+    const { request } = await send(button);
+    expect(request.url()).toBe(`${ORIGIN}/v1/pets?limit=1&after=7`);
+    await expect.poll(() => button.isVisible()).toBe(false);
+    expect(await page.evaluate("document.activeElement.textContent")).toBe("Send");
+    expect(complaints).toEqual([]);
+  });
+
+  it("has the code beside the text on a wide screen, where it stays in view while its operation is read", async () => {
+    const { page } = await openPage(ORIGIN, { viewport: { width: 1440, height: 900 } });
+    const [title, request, example] = await Promise.all([
+      boxOf(page, "#createPet"),
+      boxOf(page, "section:has(#createPet) .request"),
+      boxOf(page, "section:has(#createPet) .beside"),
+    ]);
+    expect(request.x).toBeGreaterThan(title.x + title.width);
+    expect(example.x).toBe(request.x);
+    await page.locator("#createPet-422").scrollIntoViewIfNeeded();
+    const sticky = await boxOf(page, "section:has(#createPet) .beside");
+    expect(sticky.y).toBeGreaterThanOrEqual(0);
+    expect(sticky.y + sticky.height).toBeLessThanOrEqual(900);
+    const [heading, inGuide] = await Promise.all([boxOf(page, "#errors"), boxOf(page, "section:has(#errors) .beside")]);
+    expect(inGuide.x).toBe(example.x);
+    expect(Math.abs(inGuide.y - heading.y)).toBeLessThan(16);
+    await page.setViewportSize({ width: 1280, height: 900 });
+    const [above, below] = await Promise.all([
+      boxOf(page, "section:has(#createPet) .request"),
+      boxOf(page, "section:has(#createPet) .beside"),
+    ]);
+    expect(below.y).toBeGreaterThan(above.y + above.height);
+  });
+
+  it("leads to the contents from everywhere on a phone, and scrolls long code with the keyboard", async () => {
+    const { page } = await openPage(`${ORIGIN}#createPet-422`, { viewport: { width: 390, height: 844 } });
+    const contents = page.getByRole("link", { name: "Contents", exact: true });
+    const bar = await boxOf(page, ".contents");
+    expect(bar.y).toBe(0);
+    expect((await boxOf(page, "#createPet-422")).y).toBeGreaterThanOrEqual(bar.height);
+    await contents.click();
+    expect((await boxOf(page, "#contents")).y).toBeLessThan(844);
+    const code = page.locator("section:has(#createPet) pre > code").first();
+    await code.focus();
+    await page.keyboard.press("ArrowRight");
+    await expect.poll(() => code.evaluate((element) => element.scrollLeft)).toBeGreaterThan(0);
+    await page.setViewportSize({ width: 844, height: 390 });
+    await page.locator("#createPet-422").scrollIntoViewIfNeeded();
+    expect(await contents.evaluate((element) => element.getBoundingClientRect().bottom)).toBeLessThan(0);
   });
 
   it.each([
@@ -160,11 +308,8 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     const plain = (text: string) => text.replaceAll(/[`\s]/g, "");
     const text = plain(await page.locator("main").innerText());
     const missing: string[] = [];
-    JSON.stringify([description.paths, description.components], function (this: { format?: string }, key, value) {
-      if (key === "pattern" && this.format) return;
-      const names = /^(headers|properties|responses)$/.test(key) ? Object.keys(value) : [];
-      const parts = key in LABELS ? [LABELS[key] + (key === "example" ? printJson(value) : value)] : names;
-      missing.push(...parts.filter((part) => !text.includes(plain(part))));
+    JSON.stringify([description.paths, description.components], function (this: object, keyword, value) {
+      missing.push(...partsOf(this, keyword, value).filter((part) => !text.includes(plain(part))));
       return typeof value === "bigint" ? String(value) : value;
     });
     expect(missing).toEqual([]);

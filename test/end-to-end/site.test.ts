@@ -1,15 +1,25 @@
 // The static site over HTTP, what it is built from, and the examples of its operations.
 
 import { spawnSync } from "node:child_process";
-import { expect, it } from "vitest";
-import { describeOperation, operations } from "../../scripts/build/reference.ts";
+import { describe, expect, it } from "vitest";
+import { describeOperation, describeOperations, operations } from "../../scripts/build/reference.ts";
+import { STATUS } from "../../src/http/errors.ts";
 import { description } from "../../src/openapi/document.ts";
 import { printJson } from "../../src/values/json.ts";
-import { describedOperations } from "../conformance.ts";
+import { componentOf, describedOperations } from "../conformance.ts";
 import { launch, outcome } from "../processes.ts";
+import { startServer } from "../server.ts";
 import { send } from "./send.ts";
 import { API_KEY, addAnimal, IS_REMOVED, KEY, ORIGIN } from "./service.ts";
 
+/** Responses that are not from the service. */
+const FOREIGN: [status: number, body: string][] = [
+  [302, ""],
+  [200, ""],
+  [201, ""],
+  [200, "<html>Sign in</html>"],
+  [201, '{"title":"Sign in"}'],
+];
 const EVERYWHERE = {
   "Content-Security-Policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -47,7 +57,7 @@ it("links to every section and operation, and only to what exists, on its own or
   const links = Array.from(text.matchAll(/(?:href|src)="([^"]*)"/g), ([, link = ""]) => link);
   const ids = Array.from(text.matchAll(/ id="([^"]+)"/g), ([, id]) => `#${id}`);
   const sections = Array.from(text.matchAll(/<li><a href="([^"]+)">/g), ([, id]) => id);
-  expect(sections).toEqual(Array.from(text.matchAll(/<h2 id="([^"]+)">/g), ([, id]) => `#${id}`));
+  expect(sections).toEqual(Array.from(text.matchAll(/<h2 id="([^"]+)"/g), ([, id]) => `#${id}`));
   expect(sections).toEqual(expect.arrayContaining(describedOperations.map(({ operationId }) => `#${operationId}`)));
   expect(new Set(ids).size).toBe(ids.length);
   expect(links.filter((link) => link.startsWith("#") && !ids.includes(link))).toEqual([]);
@@ -67,17 +77,74 @@ it.each(["/nothing", "/reference", "/guide.md"])("responds to %s with 404 and an
   expect(JSON.parse(text).code).toBe("not_found");
 });
 
-const NO_CURL = spawnSync("sh", ["-c", "curl --version"]).status === 0 ? "" : " (SKIPPED: sh or curl is not installed)";
+it("has a link to each parameter, property, response and header, at the operation or at what operations share", async () => {
+  const { text } = await send(ORIGIN);
+  const isLinked = (id: string) => text.includes(`<strong id="${id}"><a href="#${id}"><code>`);
+  const missing = describedOperations.flatMap(({ operationId, parameters, requestBody, responses }) => {
+    const body = requestBody?.content["application/json"].schema;
+    const headers = Object.values(responses).flatMap((response) => Object.keys(response.headers));
+    const names = [
+      ...parameters.map(({ name }) => name),
+      ...Object.keys((body && componentOf(body))?.["properties"] ?? {}),
+      ...Object.keys(responses),
+      ...headers.map((name) => `headers-${name}`),
+    ];
+    const isHere = (name: string) => ["all-operations", operationId].some((place) => isLinked(`${place}-${name}`));
+    return names.filter((name) => !isHere(name)).map((name) => `${operationId}-${name}`);
+  });
+  expect(missing).toEqual([]);
+  expect(["createPet-422", "createPet-Idempotency-Key", "createPet-name", "Error-code"].filter(isLinked)).toHaveLength(
+    4,
+  );
+});
 
-it.skipIf(NO_CURL)(`has an example of every operation in curl, which fails if the key is wrong${NO_CURL}`, async () => {
-  const id = await addAnimal();
-  for (const operation of operations) {
-    if (operation.deprecated && IS_REMOVED) continue;
-    const [, example = ""] = /```sh\n([\s\S]*?)\n```/.exec(describeOperation(operation)) ?? [];
-    const call = (API_KEY: string) =>
-      outcome(launch("sh", ["-c", example.replace("/1", `/${id}`)], ".", { ANIMAL_STORE: `${ORIGIN}/v1`, API_KEY }));
-    expect(await call(API_KEY)).toMatchObject({ status: 0, output: expect.stringMatching(/^(\[?\{"id":\d|$)/) });
-    expect(await call("wrong")).toMatchObject({ status: 22, output: expect.stringContaining('"status":401') });
+it("describes an error once, on one line, and its body once", () => {
+  const lines = describeOperations().matchAll(/^- <strong id="(.+)-([45]\d\d)">.+<small>`(\w+)`.*\n {2}.+$/gm);
+  const errors = Array.from(lines, ([, place, status, code]) => [`${place} ${status}`, code]);
+  const ofAll = [401, 405, 429, 500, 503].map((status) => `all-operations ${status}`);
+  const ofCreate = [400, 413, 415, 422, 500, 503].map((status) => `createPet ${status}`);
+  const others = ["listPets 400", "getPet 404", "getPet 410"];
+  expect(errors.map(([place]) => place).sort()).toEqual([...ofAll, ...ofCreate, ...others].sort());
+  for (const [place = "", code = ""] of errors) expect(place).toMatch(RegExp(` ${Object(STATUS)[code]}$`));
+  expect(describeOperations().split('"code":')).toHaveLength(2);
+});
+
+const LANGUAGES: Record<string, { needs: string; command: string[] }> = {
+  sh: { needs: "curl", command: ["sh", "-c"] },
+  js: { needs: process.execPath, command: [process.execPath, "--input-type=module", "--eval"] },
+  python: { needs: "python3", command: ["python3", "-c"] },
+};
+
+describe.each(operations)("the examples of $operationId", (operation) => {
+  const isRemoved = operation.deprecated && IS_REMOVED ? " (SKIPPED: the operation was removed)" : "";
+
+  for (const [language, { needs, command }] of Object.entries(LANGUAGES)) {
+    const missing = spawnSync(needs, ["--version"]).status === 0 ? isRemoved : ` (SKIPPED: ${needs} is not installed)`;
+
+    it.skipIf(missing)(`run in ${language}, and show why they fail${missing}`, async () => {
+      const id = await addAnimal();
+      const [, example = ""] =
+        RegExp(`\`\`\`${language}\\n(.*?)\\n\`\`\``, "s").exec(describeOperation(operation)) ?? [];
+      const call = (origin: string, API_KEY: string) => {
+        const [file = "", ...options] = [...command, example.replace("/pets/1", `/pets/${id}`)];
+        return outcome(launch(file, options, ".", { ANIMAL_STORE: `${origin}/v1`, API_KEY }));
+      };
+      expect(await call(ORIGIN, API_KEY)).toMatchObject({ status: 0, output: expect.stringMatching(/id\W+\d/) });
+      const rejected = await call(ORIGIN, "wrong");
+      expect(rejected.status).toBeGreaterThan(0);
+      expect(rejected.output + rejected.errors).toMatch(/\b401\b[\s\S]*The API key is not valid/);
+      for (const [status, body] of FOREIGN) {
+        const server = await startServer((_, response) =>
+          response.writeHead(status, { "X-From": "elsewhere" }).end(body),
+        );
+        const { status: exit, output, errors } = await call(server.origin, API_KEY);
+        server.close();
+        // curl only shows what it received.
+        if (language === "sh") expect(output).toContain("X-From: elsewhere");
+        else expect(exit, output).toBeGreaterThan(0);
+        expect(output + errors).toMatch(RegExp(`\\b${status}\\b`));
+      }
+    });
   }
 });
 

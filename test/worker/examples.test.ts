@@ -30,7 +30,7 @@ const PROVOKED: Record<string, Errors> = {
     400: () => call("/v1/pets?limit=0&offset=20"),
   },
   createPet: {
-    400: () => createPet('{"categoryId":"1"}'),
+    400: () => createPet('{"categoryId":1}'),
     413: () => createPet(new Uint8Array(16_385)),
     415: () => createPet(REX, { headers: { "Content-Type": "text/plain", "Content-Encoding": "gzip" } }),
     422: async () => {
