@@ -28,7 +28,7 @@ export const errorComponents = {
     description: "Why a request failed.",
     properties: {
       // Not an enum, because the interface does not limit its values.
-      code: `Machine-readable error code: ${CODES.join(", ")}.`,
+      code: `Machine-readable error code, currently one of ${CODES.join(", ")}.`,
       message:
         "Human-readable description, on one line. For a 400, it names every problem, but at most five unknown names.",
       status: "The HTTP status code.",

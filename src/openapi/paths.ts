@@ -32,9 +32,9 @@ const bookmarkParameter: Parameter = {
   name: BOOKMARK_HEADER,
   in: "header",
   description:
-    `The newest \`${BOOKMARK_HEADER}\` that you received. The response reflects at least the state that this ` +
-    "bookmark identifies, so you always read your own writes. Opaque, and valid only at the base URL that issued " +
-    "it.",
+    `The newest \`${BOOKMARK_HEADER}\` that you received: the response reflects at least the state that it ` +
+    "identifies, so you always read your own writes. Or `latest`: the response is always up to date. Opaque, and " +
+    "valid only at the base URL that issued it.",
   schema: { type: "string" },
 };
 
@@ -81,9 +81,7 @@ export function describePaths(paths: Record<`/${string}`, PathItem>) {
 const MAY_BE_STORED =
   `what you sent may have been added. Send it again with the same \`${IDEMPOTENCY_HEADER}\` or, if it had none, ` +
   "look for it first.";
-const CLOSED_OR_UNAVAILABLE =
-  "If `message` says that the service is closed for maintenance, the request was not carried out. Otherwise, the " +
-  "store is temporarily unavailable";
+const UNLESS_CLOSED = "If `message` says that the service is closed for maintenance, the request was not carried out.";
 
 function commonErrors(method: string, pathMethods: string[], headers: Headers): Responses {
   const methods = allowed(pathMethods);
@@ -97,9 +95,9 @@ function commonErrors(method: string, pathMethods: string[], headers: Headers): 
           INTERNAL_AFTER_POST,
           `The service failed, and ${MAY_BE_STORED}`,
           UNAVAILABLE_AFTER_POST,
-          `${CLOSED_OR_UNAVAILABLE}, and ${MAY_BE_STORED}`,
+          `The store is temporarily unavailable, and ${MAY_BE_STORED} ${UNLESS_CLOSED}`,
         ]
-      : [INTERNAL, INTERNAL, UNAVAILABLE, `${CLOSED_OR_UNAVAILABLE}.`];
+      : [INTERNAL, INTERNAL, UNAVAILABLE, `${UNAVAILABLE} ${UNLESS_CLOSED}`];
   return {
     ...error("unauthorized", KEY_REQUIRED, { "WWW-Authenticate": challenge }, "The API key is missing or not valid."),
     ...error("method_not_allowed", notAllowed(wrong, methods), allow, "The path does not support this method."),

@@ -33,7 +33,7 @@ export const REMOVAL = SUNSET.toLocaleDateString("en-GB", { dateStyle: "long", t
 export const petTag = { name: "pets", description: "The animals in the store." };
 
 const PROPERTIES = {
-  name: "The animal's name: well-formed Unicode with at least one character that is not white space. Stored as sent.",
+  name: "The animal's name, in well-formed Unicode. Its length is counted in code points. Stored as sent.",
   categoryId: "Identifier of the category the animal belongs to.",
   status: "Availability status.",
 };
@@ -51,7 +51,9 @@ export const petComponents = {
     schema: Pet,
     description: "An animal in the store.",
     properties: {
-      id: "Unique identifier, assigned by the service. Identifiers start at 1 and increase.",
+      id:
+        "Unique identifier, assigned by the service, which never changes or reuses it. Identifiers start at 1 and " +
+        "increase, and can have gaps.",
       ...PROPERTIES,
     },
     example: REX,
