@@ -84,10 +84,9 @@ function pageParts(guide: string, commit: string): Record<string, string> {
 
 /** The examples stand beside the text before them: a part of the page with several of them becomes several sections. */
 function toSections(html: string): string {
-  const [first = "", ...others] = html.replaceAll(EXAMPLE, `<div class="beside">\n$&</div>\n${SPLIT}`).split(SPLIT);
-  const rest = others.pop() ?? "";
-  const [last = "", ...before] = [first, ...others].reverse();
-  return [...before.reverse(), last + rest].map((section) => `<section>\n${section}</section>`).join("\n");
+  const pieces = html.replaceAll(EXAMPLE, `<div class="beside">\n$&</div>\n${SPLIT}`).split(SPLIT);
+  const last = pieces.splice(-2).join(""); // with what follows the last example
+  return [...pieces, last].map((section) => `<section>\n${section}</section>`).join("\n");
 }
 
 /** A group of the navigation: links to its parts of the page. */
