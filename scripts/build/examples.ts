@@ -11,9 +11,10 @@ export interface Call {
   path: string;
   body: unknown;
   hasIdempotencyKey: boolean;
-  /** Of the response to a request that succeeds, whose body starts like this. */
+  /** Of the response to a request that succeeds. */
   status: string;
-  start: string;
+  /** How the body of that response starts; undefined if it has none. */
+  start: string | undefined;
 }
 
 const USER_AGENT = `${description.info.title.toLowerCase().replaceAll(" ", "-")}-example`;
@@ -58,10 +59,10 @@ function javaScript({ method, path, body, hasIdempotencyKey, status, start }: Ca
     "  signal: AbortSignal.timeout(30_000),",
     "});",
     "const body = await response.text();",
-    `if (response.status !== ${status} || !body.startsWith('${start}')) {`,
+    `if (response.status !== ${status}${start ? ` || !body.startsWith(${quoted(start)})` : ""}) {`,
     `  throw new Error(\`\${response.status} \${body}\`);`,
     "}",
-    "console.log(JSON.parse(body));",
+    `console.log(${start ? "JSON.parse(body)" : "response.status"});`,
   ].join("\n");
 }
 
@@ -88,11 +89,17 @@ function python({ method, path, body, hasIdempotencyKey, status, start }: Call):
     "except urllib.error.HTTPError as error:",
     "    response = error",
     "body = response.read().decode()",
-    `if response.code != ${status} or not body.startswith('${start}'):`,
+    `if response.code != ${status}${start ? ` or not body.startswith(${quoted(start)})` : ""}:`,
     `    raise RuntimeError(f"{response.code} {body}")`,
-    "print(json.loads(body))",
+    `print(${start ? "json.loads(body)" : "response.code"})`,
   ].join("\n");
 }
 
+/** A text of JSON in quotes, for JavaScript and Python. */
+const quoted = (text: string) => (text.includes('"') ? `'${text}'` : `"${text}"`);
+
 /** JSON as an argument in a program that indents by `width`. */
-const literal = (value: unknown, width: number) => printJson(value, width).replaceAll("\n", `\n${" ".repeat(width)}`);
+const literal = (value: unknown, width: number) =>
+  printJson(value, width)
+    .replace(/\n\}$/, ",$&")
+    .replaceAll("\n", `\n${" ".repeat(width)}`);

@@ -112,12 +112,11 @@ function exampleWithResponse({ operationId, method, path, parameters, responses,
     body: bodyOf(operation)?.example,
     hasIdempotencyKey: parameters.some(({ name }) => name === IDEMPOTENCY_HEADER),
     status,
-    start: /^\[|^.*?:/.exec(printJson(example))?.[0] ?? "",
+    start: /^(\[|.*?:)/.exec(printJson(example) ?? "")?.[0],
   };
   return [
     tabs(`${operationId}-example`, call),
-    `The response, [${status}](#${operationId}-${status}):`,
-    jsonBlock(example),
+    ...(example ? [`The response, [${status}](#${operationId}-${status}):`, jsonBlock(example)] : []),
   ];
 }
 

@@ -129,7 +129,7 @@ describe.each(operations)("the examples of $operationId", (operation) => {
         const [file = "", ...options] = [...command, example.replace("/pets/1", `/pets/${id}`)];
         return outcome(launch(file, options, ".", { ANIMAL_STORE: `${origin}/v1`, API_KEY }));
       };
-      expect(await call(ORIGIN, API_KEY)).toMatchObject({ status: 0, output: expect.stringMatching(/id\W+\d/) });
+      expect(await call(ORIGIN, API_KEY)).toMatchObject({ status: 0, output: expect.stringMatching(/id\W+\d|204/) });
       const rejected = await call(ORIGIN, "wrong");
       expect(rejected.status).toBeGreaterThan(0);
       expect(rejected.output + rejected.errors).toMatch(/\b401\b[\s\S]*The API key is not valid/);
@@ -146,6 +146,17 @@ describe.each(operations)("the examples of $operationId", (operation) => {
       }
     });
   }
+});
+
+it("describes an operation whose response has no body", () => {
+  const [operation = expect.fail()] = operations.filter(({ operationId }) => operationId === "getPet");
+  const deleted = { 204: { description: "The animal was deleted.", headers: {} } };
+  const text = describeOperation({ ...operation, method: "DELETE", responses: deleted });
+  expect(text).toContain('"$ANIMAL_STORE/pets/1" \\\n  -X DELETE \\\n');
+  expect(text).toContain('  method: "DELETE",\n');
+  expect(text).toContain("if (response.status !== 204) {\n");
+  expect(text).toContain("if response.code != 204:\n");
+  expect(text).not.toContain("undefined");
 });
 
 it("does not describe an operation with a keyword that it does not show", () => {
