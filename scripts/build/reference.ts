@@ -48,8 +48,8 @@ export function describeOperations(): string {
   return [
     ...operations.map(describeOperation),
     `<h2 id="${ALL}">All operations</h2>`,
-    `Paths are relative to the base URL of the service, which ends in ${code(BASE)}. Bodies are JSON. That of an error is an
-[Error](#Error); an example of its \`message\` is in italics.`,
+    `Paths are relative to the base URL of the service, which ends in ${code(BASE)}. Bodies are JSON.`,
+    "The body of an error is an [Error](#Error). An example of its `message` is in italics.",
     ...list(`${ALL}-parameters`, "Parameters", [key, ...shared.parameters.map((field) => describeField(field, ALL))]),
     ...list(
       `${ALL}-responses`,
