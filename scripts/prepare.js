@@ -1,6 +1,6 @@
-// What npm runs after it has installed the packages. It decides whose Node runs the tools from then on: the project's own
-// comes from a volunteer's packages, so it stays only if the user's is too old. (npm may run this script on it, once.)
-// JavaScript, because Node 20 may run it.
+// What npm runs after it has installed the packages. It decides whose Node runs the tools from then on: the project's
+// own comes from a volunteer's packages, so it stays only if the user's is too old. (npm may run this script on it,
+// once.) JavaScript, because Node 20 may run it.
 
 import { execSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
