@@ -13,10 +13,14 @@ const APPLIED = join(ROOT, ".wrangler/state/v3/d1/applied-migrations.txt");
 /** The environment of `npm run dev`, which works without an account. */
 export const LOCAL = "local";
 
-/** The names of the deployed environments, such as staging. Does not load Wrangler, which would need 170 MB. */
+/** The section of wrangler.toml for the trial Worker of an environment, on which a deployment is tested. */
+export const trialOf = (name: string) => `${name}-trial`;
+
+/** The names of the deployed environments that have a trial Worker. Does not load Wrangler, which would need 170 MB. */
 export function environmentNames(): string[] {
   const tables = readFileSync(WRANGLER_TOML, "utf8").matchAll(/^\[env\.([\w-]+)\]/gm);
-  return [...tables].map(([, name = ""]) => name);
+  const sections = [...tables].map(([, name = ""]) => name);
+  return sections.filter((name) => sections.includes(trialOf(name)));
 }
 
 /** Throws if the environment is not in wrangler.toml. */
@@ -30,8 +34,8 @@ export function readEnvironment(name: string) {
 }
 
 /**
- * Creates and updates the local tables. Throws WranglerFailed. Wrangler takes a second, so it runs only if the names of the
- * migrations are not those of the last time.
+ * Creates and updates the local tables. Throws WranglerFailed. Wrangler takes a second, so it runs only if the names of
+ * the migrations are not those of the last time.
  */
 export async function applyLocalMigrations(): Promise<void> {
   const migrations = readdirSync(join(ROOT, "migrations")).sort().join("\n");
