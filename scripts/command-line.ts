@@ -1,5 +1,5 @@
-// What all commands do in the same way: they reject wrong arguments with exit code 2, notice that they are interrupted, and
-// print nothing that controls a terminal.
+// What all commands do in the same way: they reject wrong arguments with exit code 2, notice that they are interrupted,
+// and print nothing that controls a terminal.
 
 import { constants } from "node:os";
 

@@ -1,15 +1,64 @@
-// The commit that the project's folder is at. The page names it, so it tells which commit serves.
+// The commit that the project's folder is at. A deployment takes a commit, and the page names it, so it tells which
+// commit serves.
 
 import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 const ROOT = join(import.meta.dirname, "..");
+const MAIN = "origin/main, as last fetched";
 
-/** Its abbreviated hash, with `-dirty` if any file differs. Empty without Git, or if this folder is not the root of a repository. */
+/**
+ * Its abbreviated hash, with `-dirty` if any file differs. Empty without Git, or if no repository has its root here.
+ */
 export function currentCommit(): string {
-  const git = (...args: string[]) => spawnSync("git", args, { cwd: ROOT, encoding: "utf8" }).stdout?.trim() ?? "";
+  try {
+    const hash = abbreviatedHash();
+    return changedFiles() ? `${hash}-dirty` : hash;
+  } catch {
+    return "";
+  }
+}
+
+/**
+ * The abbreviated hash, or `unknown` without a repository, as in an archive. Throws if any file differs, or Git fails.
+ */
+export function committed(): string {
+  if (!existsSync(join(ROOT, ".git"))) return "unknown";
+  const hash = abbreviatedHash();
+  const files = changedFiles();
+  if (files) throw new Error(`This folder has changes that are not committed:\n${files}`);
+  return hash;
+}
+
+/** How far the commit is from origin/main, as it was last fetched. Empty if that is unknown. */
+export function distance(): string {
+  try {
+    abbreviatedHash();
+    const counts = git("rev-list", "--left-right", "--count", "refs/remotes/origin/main...HEAD");
+    const [behind = "", ahead = ""] = counts.split("\t");
+    if (behind === "0" && ahead === "0") return `the same as ${MAIN}`;
+    // Without the whole history, as in a workflow, the counts are wrong.
+    return git("rev-parse", "--is-shallow-repository") === "true"
+      ? `not the same as ${MAIN}`
+      : `${behind} behind and ${ahead} ahead of ${MAIN}`;
+  } catch {
+    return "";
+  }
+}
+
+// Untracked files count, because an untracked migration is applied too.
+const changedFiles = () => git("status", "--porcelain", "--untracked-files");
+
+function abbreviatedHash(): string {
   // An archive may have been unpacked inside a different repository.
-  const hash = git("rev-parse", "--show-prefix") === "" ? git("rev-parse", "--short", "HEAD") : "";
-  // Untracked files count, because an untracked migration is applied too.
-  return hash && git("status", "--porcelain", "--untracked-files") ? `${hash}-dirty` : hash;
+  if (git("rev-parse", "--show-prefix") !== "") throw new Error("This folder is not the root of a Git repository.");
+  return git("rev-parse", "--short", "HEAD");
+}
+
+/** What the command prints. Throws if Git is missing or fails. */
+function git(...args: string[]): string {
+  const { status, stdout, stderr, error } = spawnSync("git", args, { cwd: ROOT, encoding: "utf8" });
+  if (status !== 0) throw new Error(`git ${args[0]} failed: ${error?.message ?? stderr.trim()}`);
+  return stdout.trimEnd();
 }

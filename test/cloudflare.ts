@@ -1,13 +1,13 @@
-// The parts of Cloudflare's API that Wrangler uses for a Worker with a database, so that the real Wrangler can deploy to
-// the account of account.ts. It runs SQL, and keeps what was uploaded without running it. An unknown request is answered with 404 and
-// reported.
+// The parts of Cloudflare's API that Wrangler uses for a Worker with a database, so that the real Wrangler can deploy
+// to the account of account.ts. It runs SQL, and keeps what was uploaded without running it. An unknown request is
+// answered with 404 and reported.
 
 import { DatabaseSync } from "node:sqlite";
 import { buffer } from "node:stream/consumers";
 import { type IRequestStrict, Router } from "itty-router";
 import { unstable_splitSqlQuery as splitSqlQuery } from "wrangler";
-import { startAccount } from "./account.ts";
 import { startServer } from "./server.ts";
+import { type Section, startAccount, versionId } from "./account.ts";
 
 const PATH = "/client/v4/accounts/account";
 const BOOKMARK = "00000000-00000001-00000002-0123456789abcdef0123456789abcdef";
@@ -18,13 +18,13 @@ const refuse = (status: number, code: number, message: string) =>
 
 export async function startCloudflare() {
   const account = await startAccount();
-  account.traffic = undefined;
+  account.live.staging = undefined;
   const sqlite = new DatabaseSync(":memory:");
   const cloudflare = Object.assign(account, {
     sqlite,
     databases: [] as Record<string, string>[],
-    /** The annotations and the modules of each upload. */
-    uploads: [] as { annotations?: Record<string, string>; modules: string }[],
+    /** The Worker, the annotations and the modules of each upload. */
+    uploads: [] as { section: Section; annotations?: Record<string, string>; modules: string }[],
     /** The requests to the API, such as `POST /d1/database`. */
     requests: [] as string[],
     /** How the next imports break: before they start, or after they stored everything. */
@@ -32,11 +32,12 @@ export async function startCloudflare() {
   });
 
   const router = Router<IRequestStrict>({ base: PATH });
-  router.all("*", ({ method, url }) => {
+  router.all("*", async ({ method, url }) => {
     const request = `${method} ${new URL(url).pathname.replace(PATH, "")}`;
     cloudflare.requests.push(request);
-    account.onMoment(request);
+    await account.onMoment(request);
   });
+  const sectionOf = (name = "") => name.replace("animal-store-", "") as Section;
 
   router.get("/d1/database/:id", ({ params }) => {
     const database = cloudflare.databases.find(({ uuid, name }) => [uuid, name].includes(params["id"]));
@@ -78,18 +79,33 @@ export async function startCloudflare() {
   router.get("/workers/subdomain", () => ok({ subdomain: "operator" }));
   router.post("/workers/scripts/:name/assets-upload-session", () => ok({ jwt: "jwt", buckets: [] }));
 
-  // Everything else is about a Worker that exists.
-  router.all("/workers/*", () =>
-    account.traffic ? undefined : refuse(404, 10007, "This Worker does not exist on your account."),
-  );
-  router.post("/workers/scripts/:name/versions", async (request) => {
+  /** Keeps what was uploaded, and returns the response to it. */
+  async function upload(request: IRequestStrict): Promise<{ section: Section; id: string; response: Response }> {
+    const section = sectionOf(request.params["name"]);
     const form = await request.formData();
-    const { annotations } = JSON.parse(String(form.get("metadata")));
+    const { annotations, bindings } = JSON.parse(String(form.get("metadata")));
     const modules = await Promise.all([...form.values()].map((part) => (typeof part === "string" ? "" : part.text())));
-    cloudflare.uploads.push({ annotations, modules: modules.join("\n") });
-    const id = `version${cloudflare.uploads.length}`;
-    return ok({ id, startup_time_ms: 1, metadata: {}, resources: { script: {} } });
+    cloudflare.uploads.push({ section, annotations, modules: modules.join("\n") });
+    const [key] = bindings.filter(({ type }: { type: string }) => type === "secret_text");
+    if (section === "staging-trial") account.trialKey = key.text;
+    const id = versionId(++account.uploaded);
+    const result = { id, deployment_id: id, startup_time_ms: 1, metadata: {}, resources: { script: {} } };
+    return { section, id, response: ok(result) };
+  }
+  // The first upload makes a Worker, and puts the version live.
+  router.put("/workers/scripts/:name", async (request) => {
+    const { section, id, response } = await upload(request);
+    account.live[section] = `${id}@100%`;
+    return response;
   });
+
+  // Everything else is about a Worker that exists.
+  router.all("/workers/:part/:name/*", ({ params }) =>
+    account.live[sectionOf(params["name"])]
+      ? undefined
+      : refuse(404, 10007, "This Worker does not exist on your account."),
+  );
+  router.post("/workers/scripts/:name/versions", async (request) => (await upload(request)).response);
   router.get("/workers/scripts/:name/secrets", () =>
     ok(account.secrets.map((name) => ({ name, type: "secret_text" }))),
   );
@@ -97,12 +113,13 @@ export async function startCloudflare() {
   router.get("/workers/scripts/:name/versions/:id", ({ params: { id } }) =>
     ok({ id, metadata, resources: { script: {}, script_runtime: {}, bindings: [] } }),
   );
-  router.get("/workers/scripts/:name/deployments", () =>
-    ok({ deployments: [{ ...metadata, id: "deployment", versions: account.versions() }] }),
+  router.get("/workers/scripts/:name/deployments", ({ params }) =>
+    ok({ deployments: [{ ...metadata, id: "deployment", versions: account.versions(sectionOf(params["name"])) }] }),
   );
   router.post("/workers/scripts/:name/deployments", async (request) => {
     const { versions } = (await request.json()) as { versions: { version_id: string; percentage: number }[] };
-    account.traffic = versions.map(({ version_id, percentage }) => `${version_id}@${percentage}%`).join(" ");
+    const shares = versions.map(({ version_id, percentage }) => `${version_id}@${percentage}%`);
+    account.live[sectionOf(request.params["name"])] = shares.join(" ");
     return ok({ id: "deployment" });
   });
   // What Wrangler reads of a Worker at various paths.
@@ -134,11 +151,12 @@ export async function startCloudflare() {
   const end = account[Symbol.asyncDispose];
 
   return Object.assign(cloudflare, {
-    /** The environment variables with which Wrangler uses this account. */
+    /** The environment variables with which Wrangler uses this account, and its Workers' addresses lead to it. */
     env: {
       CLOUDFLARE_API_BASE_URL: `${origin}/client/v4`,
       CLOUDFLARE_API_TOKEN: "token",
       CLOUDFLARE_ACCOUNT_ID: "account",
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(leadTo(account))}`,
     },
     [Symbol.asyncDispose]: async () => {
       close();
@@ -146,3 +164,13 @@ export async function startCloudflare() {
     },
   });
 }
+
+/** A module that replaces fetch, so that it finds the Workers of the account. */
+const leadTo = ({ base, trialBase }: { base: string; trialBase: string }) => `
+const real = fetch;
+globalThis.fetch = (input, init) => {
+  const address = String(input)
+    .replace("https://animal-store-staging.operator.workers.dev/v1", ${JSON.stringify(base)})
+    .replace("https://animal-store-staging-trial.operator.workers.dev/v1", ${JSON.stringify(trialBase)});
+  return real(address === String(input) ? input : address, init);
+};`;

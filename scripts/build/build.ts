@@ -1,5 +1,5 @@
-// Prepares what Wrangler serves: the site and, for `wrangler dev`, the local service. Wrangler runs it before each `dev`,
-// `deploy` and `types` (wrangler.toml, [build]).
+// Prepares what Wrangler serves: the site and, for `wrangler dev`, the local service. Wrangler runs it before each
+// `dev`, `deploy` and `types` (wrangler.toml, [build]).
 
 import { cpSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { currentCommit } from "../commit.ts";
 import { applyLocalMigrations } from "../environment.ts";
 
 const SECRETS = join(import.meta.dirname, "../../.dev.vars");
-const { WRANGLER_COMMAND } = process.env;
+const { WRANGLER_COMMAND, IS_TESTED } = process.env;
 const commit = currentCommit();
 
 try {
@@ -20,12 +20,16 @@ try {
   console.error("The site was not updated:", error);
 }
 if (WRANGLER_COMMAND === "dev") await prepareLocalService();
-if (WRANGLER_COMMAND === "deploy") {
-  console.log(`This is commit ${commit || "unknown"}, and callers get it without a test. Migrations are not applied: npm run
-deploy:<environment> does both. If the database does not exist, Wrangler creates it near this computer, for good.`);
+// scripts/deploy/deploy.ts does what plain `wrangler deploy` leaves out.
+if (WRANGLER_COMMAND === "deploy" && !IS_TESTED) {
+  console.log(`This is commit ${commit || "unknown"}, and callers get it without a test. Migrations are not applied:
+npm run deploy:<environment> does both. If the database does not exist, Wrangler creates it near this computer, for
+good.`);
 }
 
-/** Creates what a fresh clone lacks, the local key and tables, and prints what a newcomer needs. Throws WranglerFailed. */
+/**
+ * Creates what a fresh clone lacks, the local key and tables, and prints what a newcomer needs. Throws WranglerFailed.
+ */
 async function prepareLocalService(): Promise<void> {
   cpSync(`${SECRETS}.example`, SECRETS, { force: false });
   await applyLocalMigrations();

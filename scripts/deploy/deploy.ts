@@ -1,147 +1,202 @@
-// Deploys an environment: `npm run deploy:<environment>`. It applies the migrations, and puts a test between the upload of a
-// version and its traffic. The order of the steps protects callers: until the last one they get the current version, and then one
-// that has passed the test, so their traffic never has to be given back. (Migrations, addresses and settings take effect before.)
+// Deploys a commit to an environment: `npm run deploy:<environment>`. It is tested on the environment's trial Worker,
+// which nobody calls, and then put live by Wrangler's own `deploy`. So whatever ends a deployment before that leaves
+// alone what callers get: nothing has to be undone, and the latest version of a Worker is the one that serves.
 
-import { appendFileSync } from "node:fs";
-import { exit, onInterruption, readArguments } from "../command-line.ts";
-import { currentCommit } from "../commit.ts";
-import { readEnvironment } from "../environment.ts";
-import { retry, WranglerFailed, wrangler } from "../wrangler.ts";
-import { readKey } from "./key.ts";
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { exit, onInterruption, printable, readArguments } from "../command-line.ts";
+import { committed, distance } from "../commit.ts";
+import { readEnvironment, trialOf } from "../environment.ts";
+import { retry, wrangler } from "../wrangler.ts";
+import { makeTrialKey } from "./gate.ts";
 import { INTERVAL } from "./poll.ts";
 import { parseBase, smoke, waitUntilReady } from "./smoke.ts";
-import { changeTraffic, expectTraffic, type Run, readTraffic } from "./traffic.ts";
 
-// A new version, and the override that tests it, take some seconds to be known everywhere. More than 90 have been seen.
+// A new version takes some seconds to be known everywhere. More than 90 have been seen.
 const PATIENCE = 180_000; // milliseconds
 
-export type Task = ReturnType<typeof readTask> & {
-  /** One of the environment's API keys, for the test. */
-  key: string;
-};
+type Run = typeof wrangler;
+type Task = ReturnType<typeof readTask>;
 
 /** What to deploy. Throws with a message for the operator. */
 export function readTask([name = "", ...flags]: string[], env: NodeJS.Dict<string>) {
   if (flags.length > 0) throw new Error("A deployment has no flags.");
   return {
     environment: readEnvironment(name),
-    /** If it differs from what Wrangler prints. A workflow sets it to an empty string if its variable is not set. */
-    base: env["SMOKE_URL"] ? parseBase("SMOKE_URL", env["SMOKE_URL"]) : undefined,
+    /** If it differs from what Wrangler reports. A workflow sets it to an empty string if its variable is not set. */
+    given: env["SMOKE_URL"] ? parseBase("SMOKE_URL", env["SMOKE_URL"]) : undefined,
     githubOutput: env["GITHUB_OUTPUT"],
   };
 }
 
+/** A failure whose message ends with the command that comes next. */
+class Refused extends Error {}
+
 /**
- * Throws with a message for the operator unless the new version serves. If `signal` is aborted, stops at the next safe moment.
- * `pace`: as for poll(), for requests and for changes of the traffic.
+ * Throws with a message for the operator unless the commit is live, or what somebody else has put live since. If
+ * `signal` is aborted, stops after the current Wrangler command. `interval` and `patience`: as for poll().
  */
 export async function deploy(
-  { environment: { name, worker, database }, key, base: given, githubOutput }: Task,
+  { environment: { name, worker, database }, given, githubOutput }: Task,
   signal: AbortSignal,
-  run: Run = (...args) => wrangler([...args, "--env", name]),
-  pace = { interval: INTERVAL, patience: PATIENCE },
+  { run = wrangler, readCommit = committed, interval = INTERVAL, patience = PATIENCE } = {},
 ): Promise<void> {
-  const limits = { ...pace, signal };
-  const waits = `Each request is repeated for up to ${pace.patience / 60_000} minutes`;
+  const again = `npm run deploy:${name}`;
+  const trial = trialOf(name);
+  const limits = { interval, patience, signal };
   const begin = (step: string) => {
     signal.throwIfAborted();
     console.log(`\n== ${name}: ${step}\n`);
   };
 
-  begin("Current version");
-  const before = await readTraffic(run).catch((failure: Error) => {
-    // Which of the codes depends on the endpoint.
-    if (!/\[code:\s(10007|10090)\]/.test(failure.message)) throw failure;
-    throw new Error(`The Worker ${worker} does not exist in this account (npx wrangler whoami). Create it and, if it does not exist either,
-its database ("Set up an environment" in docs/OPERATIONS.md):
+  /** The commit of the folder. Throws Refused if it has changes that are not committed, or Git fails. */
+  function commitToDeploy(): string {
+    try {
+      return readCommit();
+    } catch (failure) {
+      throw new Refused(`${(failure as Error).message}
+A deployment takes a commit. Commit what you want to deploy, or deploy the folder as it is, without a test:
+npx wrangler deploy --env ${name}`);
+    }
+  }
+
+  /** Everything before callers are affected. Returns the commit, and what serves. */
+  async function test(): Promise<[commit: string, before: string]> {
+    const commit = commitToDeploy();
+    const place = distance();
+    begin(`Commit ${commit}${place && ` (${place})`}`);
+    await live(run, name).catch((failure: Error) => {
+      // Which of the codes depends on the endpoint.
+      if (!/\[code:\s(10007|10090)\]/.test(failure.message)) throw failure;
+      throw new Refused(`The Worker ${worker} does not exist in this account (npx wrangler whoami). Create it and, if it
+does not exist either, its database ("Set up an environment" in docs/OPERATIONS.md):
 npx wrangler d1 create ${database} --location=weur
 npx wrangler secret put API_KEY --env ${name}`);
-  });
-  // What a killed deployment has left at 0% is removed.
-  const [current = ""] = before.split(" ");
-  if (!current.endsWith("@100%")) {
-    throw new Error(`Several versions share the traffic: ${before}
-Give all of it to one of them, and deploy again: npx wrangler versions deploy <version>@100% -y --env ${name}`);
-  }
-  const secrets: { name: string }[] = JSON.parse(await run("secret", "list"));
-  // A version that is uploaded while the service is closed would be the latest, and Cloudflare would refuse to open the service.
-  if (secrets.some(({ name }) => name === "MAINTENANCE")) {
-    throw new Error(`The service is closed for maintenance. Ask whoever closed it. If they agree, open it, and deploy again:
-npx wrangler secret delete MAINTENANCE --env ${name}
-To deliver a fix while it is closed, without migrations and test: npx wrangler deploy --env ${name}`);
-  }
-  console.log(current);
+    });
+    begin('Bookmark of the database, for "Data is wrong or gone" in docs/OPERATIONS.md');
+    console.log(JSON.parse(await run(["d1", "time-travel", "info", "DB", "--env", name, "--json"])).bookmark);
+    begin("Migrations");
+    console.log(await run(["d1", "migrations", "apply", "DB", "--env", name, "--remote"]));
 
-  const commit = currentCommit();
-  const state = commit.endsWith("-dirty") ? " (with changes that are not committed)" : "";
-  begin(`Commit ${commit || "unknown"}${state}: migrations`);
-  // Callers are not affected: the current version works with the migrations, and an address leads to whichever version serves.
-  console.log(await run("d1", "migrations", "apply", "DB", "--remote"));
-  begin("Addresses");
-  const base = baseIn(await run("triggers", "deploy"), given);
-  console.log(base);
-  begin("New version");
-  // Somebody may have closed the service meanwhile, which makes a version, too.
-  await expectTraffic(run, [before]);
-  const version = await upload(run, commit);
-  console.log(version);
+    begin(`Trial Worker ${worker}-trial`);
+    const key = makeTrialKey();
+    const { version, base = "" } = await deployWorker(run, trial, commit, { API_KEY: key });
+    console.log(`Version ${version} at ${base}`);
+    begin(`Smoke test of the trial Worker. Each request is repeated for up to ${patience / 60_000} minutes`);
+    await smoke({ base, version, key, isTrial: true }, limits).catch(async (failure: Error) => {
+      const now = await live(run, trial).catch(() => "");
+      if (signal.aborted || !now || now === `${version}@100%`) throw failure;
+      throw new Refused(`Another deployment has put a different version on the trial Worker since: ${now}
+Wait until it has ended, and deploy again:\n${again}`);
+    });
 
-  const testing = `${current} ${version}@0%`;
-  const promoted = `${version}@100%`;
-  try {
-    begin(`Smoke test of the new version, which callers do not get yet. ${waits}`);
-    await changeTraffic(run, [before], testing, pace.interval, signal);
-    await smoke({ base, version, override: worker }, key, limits);
-    begin(`All traffic to the new version. ${waits}`);
-    await changeTraffic(run, [testing], promoted, pace.interval, signal);
-  } catch (failure) {
-    // A later `wrangler secret put` could put live what stays at 0%.
-    const leaving = changeTraffic(run, [before, testing], current, pace.interval);
-    const problem = await leaving.catch((problem: Error) => problem);
-    const messages = new Set([
-      (failure as Error).message,
-      problem?.message ?? `Callers get the version before: ${current}`,
-    ]);
-    const remedy =
-      problem instanceof WranglerFailed
-        ? `Give the version before all traffic: npx wrangler versions deploy ${current} -y --env ${name}`
-        : 'If Wrangler now refuses to change a secret: "Put a commit live" in docs/OPERATIONS.md.';
-    throw new Error([...messages, remedy].join("\n"));
+    const before = await live(run, name);
+    begin(`Deployment of commit ${commit}`);
+    if (commitToDeploy() !== commit) {
+      throw new Refused(`This folder was at commit ${commit}, and is at a different one now. Deploy again:\n${again}`);
+    }
+    return [commit, before];
   }
 
-  await waitUntilReady({ base, version }, limits).catch(async ({ message }: Error) => {
-    const now = await retry(() => readTraffic(run), pace.interval).catch(({ message }: Error) => message);
-    if (now !== promoted) throw new Error(`The traffic has changed since, or cannot be read: ${now}\n${message}`);
-    throw new Error(`${message}
-Version ${version} gets all traffic at ${base}. The version before: ${current}
+  /** Puts the commit live. Wrangler's command can be repeated, so it is tried twice. */
+  async function release(commit: string, before: string) {
+    try {
+      return await deployWorker(run, name, commit).catch((failure: Error) => {
+        if (signal.aborted) throw failure;
+        console.error(`${failure.message}\nTrying once more.`);
+        return deployWorker(run, name, commit);
+      });
+    } catch (failure) {
+      const now = await live(run, name).catch(() => "an unknown version");
+      throw new Error(`${(failure as Error).message}
+${worker} serves ${now} now. The version before: ${before}
+Until a deployment succeeds, Cloudflare may refuse to change secrets. Deploy again:\n${again}`);
+    }
+  }
+
+  /** Waits until the version answers. Not if somebody has put a different one live since, as a changed secret does. */
+  async function confirm(version: string, base: string | undefined, before: string): Promise<void> {
+    try {
+      if (!base) throw new Error("Wrangler reports no address of this Worker: set SMOKE_URL to the base URL.");
+      begin(`Version ${version} is live. Waiting until it answers at ${base}`);
+      await waitUntilReady({ base, version }, limits);
+      console.log(`${worker}: version ${version} serves all requests at ${base}`);
+    } catch (failure) {
+      const now = await retry(() => live(run, name), interval).catch(() => "");
+      if (signal.aborted || !now || now === `${version}@100%`) {
+        throw new Error(`${(failure as Error).message}
+Version ${version} is live, but was not seen to answer. The version before: ${before}
 To go back: "A new version is bad" in docs/OPERATIONS.md.`);
+      }
+      console.log(`Somebody has changed a secret or deployed since: ${worker} serves ${now} now.`);
+    }
+  }
+
+  const [commit, before] = await test().catch((failure: Error) => {
+    const next = failure instanceof Refused ? "" : '\nSee "A deployment failed" in docs/OPERATIONS.md.';
+    throw new Error(`Callers are not affected: ${worker} was not changed, and works with new migrations.
+${failure.message}${next}`);
   });
-  if (githubOutput) appendFileSync(githubOutput, `url=${base}\n`);
-  console.log(`\n${worker}: version ${version} serves all requests at ${base}`);
+  const { version, base: reported } = await release(commit, before);
+  const base = given ?? reported;
+  if (githubOutput && base) appendFileSync(githubOutput, `url=${base}\n`);
+  await confirm(version, base, before);
+  console.log(`The version before: ${before}. To go back: "A new version is bad" in docs/OPERATIONS.md.`);
+  const secrets = await retry(() => run(["secret", "list", "--env", name]), interval).catch(() => "");
+  if (!secrets) console.log(`Whether the service is closed could not be read: npx wrangler secret list --env ${name}`);
+  else if (JSON.parse(secrets).some((secret: { name: string }) => secret.name === "MAINTENANCE")) {
+    console.log('The service is closed for maintenance: "Open the service" in docs/OPERATIONS.md.');
+  }
 }
 
-/** The base URL: `given`, or that of the address that Wrangler printed. A workers.dev address works at once, a new domain later. */
-export function baseIn(output: string, given?: string): string {
-  const [, host] = /https:\/\/(\S+\.workers\.dev)$/m.exec(output) ?? /(\S+) \(custom domain/.exec(output) ?? [];
-  if (!given && !host) throw new Error("Wrangler did not print an address: set SMOKE_URL to the base URL.");
-  return given ?? `https://${host}/v1`;
+/** The versions that serve, the greatest share first, as Wrangler writes them: `1234@100%`. Throws WranglerFailed. */
+async function live(run: Run, section: string): Promise<string> {
+  const deployment: { versions: { version_id: string; percentage: number }[] } = JSON.parse(
+    await run(["deployments", "status", "--json", "--env", section]),
+  );
+  const versions = deployment.versions.toSorted((a, b) => b.percentage - a.percentage);
+  return versions.map(({ version_id, percentage }) => `${version_id}@${percentage}%`).join(" ");
 }
 
-async function upload(run: Run, commit: string): Promise<string> {
-  const output = await run("versions", "upload", `--tag=${commit || "no-commit"}`);
-  const [, version] = /^Worker Version ID: (\S+)$/m.exec(output) ?? [];
-  if (!version) throw new Error("Wrangler did not print the id of the new version.");
-  return version;
+/**
+ * Deploys a section of wrangler.toml, with these secrets in addition to its own. Returns the new version and its base
+ * URL, if any. Throws WranglerFailed.
+ */
+async function deployWorker(run: Run, section: string, commit: string, secrets?: Record<string, string>) {
+  // Only its owner can read it.
+  const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  process.once("exit", remove);
+  const [report, file] = [join(folder, "report.jsonl"), join(folder, "secrets.json")];
+  try {
+    if (secrets) writeFileSync(file, JSON.stringify(secrets), { mode: 0o600 });
+    await run(["deploy", "--env", section, "--tag", commit, ...(secrets ? ["--secrets-file", file] : [])], {
+      // The latter is for scripts/build/build.ts.
+      env: { WRANGLER_OUTPUT_FILE_PATH: report, IS_TESTED: "true" },
+      warn: (text) => console.error(printable(text)),
+    });
+    const records = readFileSync(report, "utf8").trim().split("\n");
+    const { version_id, targets } = records.map((line) => JSON.parse(line)).find(({ type }) => type === "deploy");
+    return { version: String(version_id), base: baseIn(targets) };
+  } finally {
+    remove();
+    process.off("exit", remove);
+  }
+}
+
+/** The base URL of the first address that Wrangler reports. A workers.dev address works at once, a new domain later. */
+export function baseIn(targets: string[]): string | undefined {
+  const url = targets.find((target) => URL.canParse(target));
+  const [, domain] = targets.map((target) => /^(\S+) \(custom domain/.exec(target)).find(Boolean) ?? [];
+  return url || domain ? `${url ?? `https://${domain}`}/v1` : undefined;
 }
 
 // One Ctrl-C arrives twice, within milliseconds, if npm passes it on too: that depends on its shell.
 const SAME_KEY_PRESS = 500; // milliseconds
 
 if (import.meta.main) {
-  const task = await readArguments("npm run deploy:<environment>", async (args, env) => ({
-    ...readTask(args, env),
-    key: await readKey(),
-  }));
+  const task = await readArguments("npm run deploy:<environment>", readTask);
   const { name } = task.environment;
   const interruption = new AbortController();
   let [interrupted, status] = [0, 1];
@@ -152,8 +207,8 @@ if (import.meta.main) {
       interruption.abort(new Error(`Interrupted by ${signal}.`));
     } else if (signal === "SIGINT" && Date.now() - interrupted > SAME_KEY_PRESS) {
       exit(
-        `\nEnded at once. To see what is deployed: npx wrangler deployments status --env ${name}
-If there are two versions: npx wrangler versions deploy <the one at 100%>@100% -y --env ${name}`,
+        `\nEnded at once. If "Deployment" is not among the steps above, callers get the same code as before. If it is,
+Cloudflare may refuse to change secrets until a deployment succeeds:\nnpm run deploy:${name}`,
         code,
       );
     }

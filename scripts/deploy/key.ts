@@ -1,13 +1,13 @@
-// The API key of a command. It comes from the environment or from the operator's keyboard, so that no procedure handles it in a
-// shell, where it would be visible in the history and in the list of processes.
+// The API key of a command. It comes from the environment or from the operator's keyboard, so that no procedure handles
+// it in a shell, where it would be visible in the history and in the list of processes.
 
 import { read } from "read";
 import { isKey } from "../../src/http/authentication.ts";
 
 /**
- * The key in the environment variable API_KEY or, on a terminal, the one that the operator enters. Says so if it is that of the
- * environment, because a forgotten variable would be tested instead of the key that is meant. Throws with a message for the
- * operator, which does not quote it.
+ * The key in the environment variable API_KEY or, on a terminal, the one that the operator enters. Says so if it is
+ * that of the environment, because a forgotten variable would be tested instead of the key that is meant. Throws with a
+ * message for the operator, which does not quote it.
  */
 export async function readKey(): Promise<string> {
   const { API_KEY } = process.env;

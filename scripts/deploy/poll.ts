@@ -1,16 +1,30 @@
-// Sends requests to a deployed service until the right version answers: for some seconds after a deployment, each of Cloudflare's
-// machines may still serve the previous version, or none. What answers is not trusted.
+// Sends requests to a deployed service until the right version answers: for some seconds after a deployment, each of
+// Cloudflare's machines may still serve the previous version, or none. What answers is not trusted.
 
 import { setTimeout as wait } from "node:timers/promises";
-import { VERSION_HEADER } from "../../src/http/responses.ts";
+import { isSecretName } from "../../src/http/authentication.ts";
+import { CLOSED } from "../../src/http/maintenance.ts";
+import { CALLER_HEADER, VERSION_HEADER } from "../../src/http/responses.ts";
+import { printable } from "../command-line.ts";
+import { TRIAL_HEADER } from "./gate.ts";
+
+export type Target = {
+  /** The base URL, which ends in /v1. */
+  base: string;
+  /** The version that must answer. When omitted, any may. */
+  version?: string;
+  /** An API key. It is hidden in all messages. */
+  key?: string;
+  /** Whether this is a trial Worker, which requires the key in a header of its own, too. */
+  isTrial?: boolean;
+  /** Called with the name of the secret that holds the key, for each response that contains it. */
+  onSecret?: (name: string) => void;
+};
 
 /**
- * A base URL, which ends in /v1. `version`: the one that must answer; when omitted, any may. `override`: the name of the Worker
- * whose `version` is requested by a header, even at 0% of the traffic.
+ * The milliseconds between two tries of a request, and until it is not tried again. An aborted `signal` ends all
+ * waiting.
  */
-export type Target = { base: string; version?: string; override?: string };
-
-/** The milliseconds between two tries of a request, and until it is not tried again. An aborted `signal` ends all waiting. */
 export type Limits = { interval: number; patience: number; signal?: AbortSignal };
 
 export type Reply = Awaited<ReturnType<typeof send>>;
@@ -19,11 +33,11 @@ export const INTERVAL = 500; // milliseconds
 const REQUEST_TIMEOUT = 10_000; // milliseconds
 const MAX_LENGTH = 1_000_000; // of an answer
 const OTHER = "\nThis is a different environment's address, or Cloudflare does not know the new version yet.";
-const REJECTED = '\nCloudflare may have rejected the request: see "Domain and rate limits" in docs/OPERATIONS.md.';
+const REJECTED = '\nCloudflare may have rejected the request: see "Domain" in docs/OPERATIONS.md.';
 
 /**
- * Repeats a request until the version answers anything except 503, which is temporary, this many times in a row. Throws if it does
- * not in time.
+ * Repeats a request until the version answers anything except what is temporary (429 and 503), this many times in a
+ * row. Throws if it does not in time.
  */
 export async function poll(target: Target, path: string, request: RequestInit, limits: Limits, times = 1) {
   const { interval, patience, signal } = limits;
@@ -40,32 +54,34 @@ export async function poll(target: Target, path: string, request: RequestInit, l
   }
 }
 
-/** Throws if nothing answers, or with too much, or with 503, or a different version. */
-async function send({ base, version, override }: Target, path: string, request: RequestInit, signal?: AbortSignal) {
-  const url = `${base}${path}`;
+/** Throws if nothing answers, or with too much, or with 429 or 503, or a different version. */
+async function send(target: Target, path: string, request: RequestInit, signal?: AbortSignal) {
+  const { base, version, key, isTrial, onSecret } = target;
   const headers = new Headers(request.headers);
-  // https://developers.cloudflare.com/workers/versions-and-deployments/version-overrides/
-  if (override) headers.set("Cloudflare-Workers-Version-Overrides", `${override}="${version}"`);
+  if (key && isTrial) headers.set(TRIAL_HEADER, key);
   const timeout = AbortSignal.timeout(REQUEST_TIMEOUT);
   const init = { ...request, headers, signal: signal ? AbortSignal.any([signal, timeout]) : timeout };
-  const [response, text] = await fetchText(url, init).catch(({ message, cause }: Error) => {
-    throw new Error(`${url} does not answer: ${cause instanceof Error ? cause.message : message}`);
+  /** For messages, what a server can have sent: shortened, on one line, and without the key. */
+  const excerpt = (text: string, length = 300) => {
+    const hidden = key ? text.replaceAll(key, "<key>").replaceAll(encodeURIComponent(key), "<key>") : text;
+    return printable(hidden.replaceAll(/\s+/g, " ").slice(0, length));
+  };
+  const url = excerpt(base + path);
+  const [response, text] = await fetchText(base + path, init).catch(({ message, cause }: Error) => {
+    throw new Error(`${url} does not answer: ${excerpt(cause instanceof Error ? cause.message : message)}`);
   });
-  // For messages: shortened, on one line, and without the key that was sent.
-  const [, key] = headers.get("Authorization")?.split(" ") ?? [];
-  const hidden = (part: string) => (key ? part.replaceAll(key, "<key>") : part);
-  const excerpt = hidden(text).replaceAll(/\s+/g, " ").slice(0, 300);
   const { status } = response;
-  const [answering] = /^[\w-]{1,36}$/.exec(hidden(response.headers.get(VERSION_HEADER) ?? "")) ?? [];
+  const secret = response.headers.get(CALLER_HEADER) ?? "";
+  if (headers.get("Authorization") === `Bearer ${key}` && isSecretName(secret)) onSecret?.(excerpt(secret));
+  const [answering] = /^[\w-]{1,36}$/.exec(excerpt(response.headers.get(VERSION_HEADER) ?? "")) ?? [];
   if (version && answering !== version) {
-    const hint = answering && override ? OTHER : status === 403 ? REJECTED : "";
-    throw new Error(
-      `${url} answers ${status} as version ${answering ?? "none"} instead of ${version}: ${excerpt}${hint}`,
-    );
+    const hint = answering ? OTHER : status === 403 ? REJECTED : "";
+    const instead = `as version ${answering ?? "none"} instead of ${version}`;
+    throw new Error(`${url} answers ${status} ${instead}: ${excerpt(text)}${hint}`);
   }
-  if (status === 503) throw new Error(`${url} answers 503: ${excerpt}`);
-  const sent = `${request.method ?? "GET"} ${hidden(path).slice(0, 100)}`;
-  return { request: sent, status, headers: response.headers, text, excerpt };
+  const isClosed = status === 503 && text.includes(CLOSED);
+  if (status === 429 || (status === 503 && !isClosed)) throw new Error(`${url} answers ${status}: ${excerpt(text)}`);
+  return { request: `${request.method ?? "GET"} ${excerpt(path, 100)}`, response, status, text, isClosed, excerpt };
 }
 
 async function fetchText(url: string, init: RequestInit): Promise<[Response, string]> {

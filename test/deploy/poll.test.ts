@@ -1,9 +1,11 @@
-// How a deployment waits for a version, and what the smoke test says of a wrong answer, against the account of account.ts.
+// How a deployment waits for a version, and what the smoke test says of a wrong answer, against the account of
+// account.ts.
 
 import type { RequestListener } from "node:http";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { poll } from "../../scripts/deploy/poll.ts";
 import { smoke, waitUntilReady } from "../../scripts/deploy/smoke.ts";
+import { CLOSED } from "../../src/http/maintenance.ts";
 import { DEPRECATION_HEADERS } from "../../src/pets/deprecation.ts";
 import { type Account, startAccount } from "../account.ts";
 import { startServer } from "../server.ts";
@@ -31,10 +33,17 @@ function script(...answers: Answer[]): void {
 const forever = { interval: 1, patience: Number.POSITIVE_INFINITY };
 const now = { interval: 1, patience: 0 };
 
+/** The message with which the smoke test fails. */
+const failureOf = (target: { base: string; key: string; isTrial?: boolean }): Promise<string> =>
+  smoke(target, now).then(
+    () => "",
+    ({ message }: Error) => message,
+  );
+
 it("waits until only the version answers, several times in a row", async () => {
-  account.traffic = "current@100% new@0%";
+  account.live.staging = "new@100%";
   script([404, ""], [200, "soon"], undefined, undefined, [401, "", { "Worker-Version": "current" }], undefined);
-  await waitUntilReady({ base, version: "new", override: "animal-store-staging" }, forever);
+  await waitUntilReady({ base, version: "new" }, forever);
   expect(requests).toEqual(Array(10).fill("GET /pets"));
 });
 
@@ -43,11 +52,13 @@ it("stops when it is interrupted", async () => {
   await expect(waitUntilReady({ base, version: "new" }, limits)).rejects.toThrow("aborted due to timeout");
 });
 
-it("repeats a request while it is answered 503 or not at all", async () => {
-  script([503, ""], [503, ""], [200, ""]);
+it("repeats a request while it is answered 429, 503 or not at all", async () => {
+  script([503, ""], [429, ""], [200, ""]);
   expect(await poll({ base }, "/pets", {}, forever)).toMatchObject({ request: "GET /pets", status: 200 });
-  script([503, "Bearer busy"]);
-  await expect(poll({ base }, "/pets", {}, now)).rejects.toThrow(`${base}/pets answers 503: Bearer busy`);
+  for (const status of [429, 503]) {
+    script([status, "busy"]);
+    await expect(poll({ base }, "/pets", {}, now)).rejects.toThrow(`${base}/pets answers ${status}: busy`);
+  }
   const nowhere = "http://127.0.0.1:1";
   await expect(poll({ base: nowhere }, "", {}, now)).rejects.toThrow(`${nowhere} does not answer`);
 });
@@ -71,10 +82,22 @@ it("trusts nothing that answers: not its size, not its redirects", async () => {
   await expect(poll({ base }, "", {}, now)).rejects.toThrow("does not answer: the response is larger than 1 MB");
   script([302, "", { Location: `${base}/elsewhere` }]);
   expect((await poll({ base }, "", {}, now)).status).toBe(302);
-  script([403, "error code: 1010"]);
+  script([403, "error code: 1010", { "Worker-Version": "" }]);
   await expect(poll({ base, version: "new" }, "", {}, now)).rejects.toThrow(
-    'error code: 1010\nCloudflare may have rejected the request: see "Domain and rate limits" in docs/OPERATIONS.md.',
+    'error code: 1010\nCloudflare may have rejected the request: see "Domain" in docs/OPERATIONS.md.',
   );
+});
+
+it("sends a trial Worker's key in a header of its own, and to nobody else", async () => {
+  const received: unknown[] = [];
+  const { origin, close } = await startServer(({ headers }, response) => {
+    received.push(headers["trial-key"]);
+    response.end();
+  });
+  await poll({ base: origin, key: "s3cret", isTrial: true }, "", {}, now);
+  await poll({ base: origin, key: "s3cret" }, "", {}, now);
+  close();
+  expect(received).toEqual(["s3cret", undefined]);
 });
 
 describe("the smoke test", () => {
@@ -82,14 +105,23 @@ describe("the smoke test", () => {
   sent.push("POST /pets", "POST /pets", "GET /nothing");
 
   it("reads, and sends requests that are rejected", async () => {
-    await smoke({ base }, "key", now);
+    await smoke({ base, key: "key" }, now);
     expect(requests).toEqual(sent);
+  });
+
+  it("of a trial Worker begins with a request that the gate must reject", async () => {
+    account.trialKey = "key";
+    const trial = { base: account.trialBase, key: "key", isTrial: true };
+    await smoke(trial, now);
+    expect(requests).toEqual(sent.map((request) => `trial ${request}`));
+    // The Worker of the environment has no gate.
+    expect(await failureOf({ ...trial, base })).toMatch(/^GET \/pets: expected 404 …, got 401: /);
   });
 
   it.each(["not_found", "gone"])("passes if the store is empty, and getPet answers %s", async (code) => {
     const none: Answer = [code === "gone" ? 410 : 404, `{"code":"${code}"}`, DEPRECATION_HEADERS];
     script(undefined, undefined, [200, "[]"], none, undefined);
-    await smoke({ base }, "key", now);
+    await smoke({ base, key: "key" }, now);
     expect(requests).toContain("GET /pets/1");
   });
 
@@ -98,16 +130,56 @@ describe("the smoke test", () => {
       for (const status of [200, 500]) {
         // A server for debugging may return what it got.
         const own: Answer[] = Array(at).fill(undefined);
-        script(...own, [status, `{"authorization": "Bearer ${at > 1 ? "key" : ""}"}`], undefined);
-        const failure = await smoke({ base }, "key", now).catch(({ message }: Error) => message);
+        script(...own, [status, `{"authorization": "Bearer ${at > 1 ? "s3cret" : ""}"}`], undefined);
+        const failure = await failureOf({ base, key: "s3cret" });
         expect(failure).toMatch(/: expected .*, got \d+: {"authorization": "Bearer (<key>)?"}$/);
-        expect(failure?.startsWith(`${name}: `)).toBe(true);
+        expect(failure.startsWith(`${name}: `)).toBe(true);
       }
     }
-    const Link = '<http://example.com/v1/pets?after=s3cret>; rel="next"';
-    script(undefined, undefined, [200, "[", { Link }], [500, ""]);
-    await expect(smoke({ base }, "s3cret", now)).rejects.toThrow("GET /pets?after=<key>: expected 200 ");
     script(...Array(4).fill(undefined), [200, '{"id":7,"name":"Rex"}', { ...DEPRECATION_HEADERS, Sunset: "" }]);
-    await expect(smoke({ base }, "key", now)).rejects.toThrow("GET /pets/7: expected 200 ");
+    expect(await failureOf({ base, key: "key" })).toContain("GET /pets/7: expected 200 ");
+  });
+
+  it.each([500, 503])("hides the key in what the server has sent, and shortens it: %d", async (status) => {
+    const key = "s3/cret==";
+    for (const echo of [key, encodeURIComponent(key), "x".repeat(900_000)]) {
+      const Link = `<http://example.com/v1/pets?after=${echo.slice(0, 9000)}>; rel="next"`;
+      script(undefined, undefined, [200, "[", { Link }], [status, echo]);
+      const failure = await failureOf({ base, key });
+      expect(failure).toContain("/pets?after=");
+      expect(failure).not.toMatch(/s3|cret/);
+      expect(failure.length).toBeLessThan(1_000);
+    }
+    const id = "9".repeat(9_000);
+    script(undefined, undefined, [200, `[{"id":${id},`], [status, id]);
+    expect((await failureOf({ base, key })).length).toBeLessThan(1_000);
+  });
+
+  it("says at once that the service is closed, or that it does not have the key", async () => {
+    script(undefined, undefined, [503, `{"message":"${CLOSED}"}`]);
+    await expect(smoke({ base, key: "key" }, forever)).rejects.toThrow(/^The service is closed for maintenance\.$/);
+    script(undefined, [
+      401,
+      '{"code":"unauthorized"',
+      { "WWW-Authenticate": 'Bearer realm="animal-store", error="invalid_token"' },
+    ]);
+    expect(await failureOf({ base, key: "key" })).toMatch(/ The service does not have this key\.$/);
+  });
+
+  it("tells which secret the key is, if a response names one", async () => {
+    const named = async (status: number, secret: string) => {
+      const names: string[] = [];
+      const header = { "API-Key-Name": secret };
+      // The second one is to a wrong key, and does not count.
+      script([401, "", header], [401, "", header], [status, "", header]);
+      const target = { base, key: "s3cret", onSecret: (name: string) => names.push(name) };
+      for (const Authorization of ["", "Bearer wrong", "Bearer s3cret"]) {
+        await poll(target, "/pets", { headers: { Authorization } }, now).catch(() => {});
+      }
+      return names;
+    };
+    for (const status of [200, 500, 503]) expect(await named(status, "API_KEY_ALICE")).toEqual(["API_KEY_ALICE"]);
+    expect(await named(200, "MAINTENANCE")).toEqual([]);
+    expect(await named(200, "API_KEY_s3cret")).toEqual(["API_KEY_<key>"]);
   });
 });

@@ -15,6 +15,7 @@ async function smoke(API_KEY: string, ...args: string[]) {
 it("passes against the service", async () => {
   const { status, output } = await smoke(API_KEY, `${ORIGIN}/v1/`);
   expect(output).toContain("The API key is that of the environment variable API_KEY.\n");
+  expect(output.split("This key is the one in the secret API_KEY.\n").length).toBe(2);
   expect(output).toContain("The smoke test passed.\n");
   expect(output).not.toContain(API_KEY);
   expect(status).toBe(0);
@@ -62,6 +63,7 @@ it("fails if anything else answers, and prints nothing that controls a terminal"
   const { status, output } = await smoke("s3cret", `${origin}/v1`);
   close();
   expect(output).toMatch(/The smoke test failed: GET \/pets: expected 401 .*, got 200: \\u\{1b\}\[2J\\u\{9b\}1m\n/);
+  expect(output).toMatch(/\nSee "All callers get errors" in docs\/OPERATIONS\.md\.\n$/);
   expect(status).toBe(1);
 });
 
@@ -88,6 +90,8 @@ describe("npm run test:deployed", () => {
 
   it("rejects a key that the service does not have", async () => {
     const wrong = findService(`${ORIGIN}/v1`, async () => "other-key");
-    await expect(wrong).rejects.toThrow("The service does not have this key.");
+    await expect(wrong).rejects.toThrow(
+      'The service does not have this key.\nSee "One caller gets 401" in docs/OPERATIONS.md.',
+    );
   });
 });

@@ -1,0 +1,83 @@
+// Which commit a folder is at, with the real Git.
+
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, realpathSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { removeProject } from "../dev-server.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), "animal-store-")));
+});
+afterEach(() => removeProject(folder));
+
+function git(at: string, ...args: string[]): string {
+  const identity = ["-c", "user.name=An operator", "-c", "user.email=operator@example.test"];
+  return execFileSync("git", [...identity, ...args], { cwd: at, encoding: "utf8", stdio: "pipe" }).trim();
+}
+
+/** Commits everything in the folder, and returns the abbreviated hash. */
+function commit(at: string): string {
+  git(at, "add", "--all");
+  git(at, "commit", "--quiet", "--allow-empty", "--message", "a commit");
+  return git(at, "rev-parse", "--short", "HEAD");
+}
+
+/** A folder with the project's script, which describes the folder that it is in. */
+async function project(at = folder): Promise<typeof import("../../scripts/commit.ts")> {
+  mkdirSync(join(at, "scripts"), { recursive: true });
+  cpSync("scripts/commit.ts", join(at, "scripts/commit.ts"));
+  return import(pathToFileURL(join(at, "scripts/commit.ts")).href);
+}
+
+it("takes a folder without changes, and lists the files that have some", async () => {
+  const { committed, currentCommit } = await project();
+  git(folder, "init", "--quiet");
+  expect(committed).toThrow("git rev-parse failed: ");
+  const hash = commit(folder);
+  expect([committed(), currentCommit()]).toEqual([hash, hash]);
+  // An untracked migration is applied, too.
+  writeFileSync(join(folder, "0003_untracked.sql"), "");
+  expect(committed).toThrow("This folder has changes that are not committed:\n?? 0003_untracked.sql");
+  expect(currentCommit()).toBe(`${hash}-dirty`);
+});
+
+it("takes a folder without .git, and no folder whose Git does not work", async () => {
+  git(folder, "init", "--quiet");
+  commit(folder);
+  const archive = join(folder, "archive");
+  const { committed, currentCommit, distance } = await project(archive);
+  git(folder, "update-ref", "refs/remotes/origin/main", "HEAD");
+  expect([committed(), currentCommit(), distance()]).toEqual(["unknown", "", ""]);
+  mkdirSync(join(archive, ".git"));
+  expect(committed).toThrow("This folder is not the root of a Git repository.");
+  vi.stubEnv("PATH", "");
+  expect(committed).toThrow("git rev-parse failed: spawnSync git ENOENT");
+  expect([currentCommit(), distance()]).toEqual(["", ""]);
+  vi.unstubAllEnvs();
+});
+
+it("says how far the commit is from origin/main", async () => {
+  const { distance } = await project();
+  git(folder, "init", "--quiet", "--initial-branch=main");
+  commit(folder);
+  expect(distance()).toBe("");
+  git(folder, "update-ref", "refs/remotes/origin/main", "HEAD");
+  expect(distance()).toBe("the same as origin/main, as last fetched");
+  commit(folder);
+  commit(folder);
+  expect(distance()).toBe("0 behind and 2 ahead of origin/main, as last fetched");
+  git(folder, "update-ref", "refs/remotes/origin/main", "HEAD");
+  git(folder, "switch", "--quiet", "--detach", "HEAD~1");
+  expect(distance()).toBe("1 behind and 0 ahead of origin/main, as last fetched");
+  git(folder, "switch", "--quiet", "main");
+  const shallow = join(folder, "shallow");
+  git(folder, "clone", "--quiet", "--depth=1", pathToFileURL(folder).href, shallow);
+  const { distance: shallowDistance } = await project(shallow);
+  expect(shallowDistance()).toBe("the same as origin/main, as last fetched");
+  commit(shallow);
+  expect(shallowDistance()).toBe("not the same as origin/main, as last fetched");
+});
