@@ -157,7 +157,10 @@ describe("the smoke test", () => {
 
   it("says at once that the service is closed, or that it does not have the key", async () => {
     script(undefined, undefined, [503, `{"message":"${CLOSED}"}`]);
-    await expect(smoke({ base, key: "key" }, forever)).rejects.toThrow(/^The service is closed for maintenance\.$/);
+    await smoke({ base, key: "key" }, { interval: 1, patience: 1_000 }).catch(({ message }: Error) =>
+      expect(message).toBe("The service is closed for maintenance."),
+    );
+    expect(requests.length).toBe(3);
     script(undefined, [
       401,
       '{"code":"unauthorized"',
