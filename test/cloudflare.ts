@@ -6,8 +6,8 @@ import { DatabaseSync } from "node:sqlite";
 import { buffer } from "node:stream/consumers";
 import { type IRequestStrict, Router } from "itty-router";
 import { unstable_splitSqlQuery as splitSqlQuery } from "wrangler";
-import { startServer } from "./server.ts";
 import { type Section, startAccount, versionId } from "./account.ts";
+import { startServer } from "./server.ts";
 
 const PATH = "/client/v4/accounts/account";
 const BOOKMARK = "00000000-00000001-00000002-0123456789abcdef0123456789abcdef";

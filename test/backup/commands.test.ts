@@ -81,7 +81,7 @@ describe("with an account", () => {
     await store.load(insertSql(storedLine(line)));
     expect(cloudflare.requests.filter((request) => request.endsWith("/import")).length).toBe(6);
     expect(await store.bookmark()).toMatch(/^0{8}-/);
-    cloudflare.traffic = "current@100%";
+    cloudflare.live.staging = "current@100%";
     cloudflare.secrets.push("MAINTENANCE");
     expect(await store.isClosed()).toBe(true);
     expect(await backup(store, file)).toBe(`Saved staging in ${file}: 1 lines.`);

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { unstable_readConfig as readConfig } from "wrangler";
-import { baseIn, deploy as runDeployment, readTask } from "../../scripts/deploy/deploy.ts";
+import { baseIn, readTask, deploy as runDeployment } from "../../scripts/deploy/deploy.ts";
 import { parseKey } from "../../scripts/deploy/key.ts";
 import { environmentNames, readEnvironment, trialOf } from "../../scripts/environment.ts";
 import { WranglerFailed } from "../../scripts/wrangler.ts";
