@@ -9,8 +9,10 @@ const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{},]|[^\s"[\]{},:]+/g;
 /**
  * Parses JSON. The integers that are members of the outermost object become bigints, however they are written: `1.0`
  * and `1e2` are integers, `1.5` is a number. So is an integer of more than 19 digits, which is not an int64. Throws a
- * SyntaxError.  A reviver of JSON.parse gets the source of a number, too. But it visits every value, fails if arrays
- * are nested deeply, and takes time that is quadratic in the number of names whose hashes collide (`npm run bench`).
+ * SyntaxError.
+ *
+ * A reviver of JSON.parse gets the source of a number, too. But it visits every value, fails if arrays are nested
+ * deeply, and takes time that is quadratic in the number of names whose hashes collide (`npm run bench`).
  */
 export function parseJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
