@@ -21,6 +21,10 @@ const OUTPUT = { WRANGLER_HIDE_BANNER: "true", WRANGLER_LOG: "log", WRANGLER_WRI
 const REMEDIES: [RegExp, string][] = [
   [/string or blob too big/, "$&: a row, or a page of rows, is too large for one answer of D1."],
   [/set a CLOUDFLARE_API_TOKEN/, "Run npx wrangler login, or set the CLOUDFLARE_API_TOKEN environment variable."],
+  [
+    /Worker "([\w-]+)".* not found/,
+    'The Worker $1 does not exist in this account (npx wrangler whoami): "Set up an environment" in docs/OPERATIONS.md.',
+  ],
   [/More than one account/, "Set CLOUDFLARE_ACCOUNT_ID to the id of one of your accounts: npx wrangler whoami"],
   [
     /Couldn't find a D1 DB named '([\w-]+)'/,

@@ -64,6 +64,7 @@ function formFor(request, key) {
     event.preventDefault();
     if (isSending) return; // A disabled button would lose the focus.
     response.textContent = "";
+    key.value = key.value.trim();
     if (!KEY.test(key.value)) {
       status.value = "This API key cannot be sent: it may have letters, digits and - . _ ~ + /, and = at its end.";
       return key.focus();
