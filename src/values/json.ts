@@ -17,7 +17,7 @@ const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{},]|[^\s"[\]{},:]+/g;
 export function parseJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  const members: Record<string, unknown> = Object.assign(value);
+  const members = value as Record<string, unknown>;
   let [depth, name] = [0, ""];
   for (const [token] of text.matchAll(TOKEN)) {
     if (token === "{" || token === "[") depth++;
