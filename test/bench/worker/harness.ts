@@ -22,7 +22,7 @@ export class Store extends DurableObject<Env> {
     if (method === "PUT") return Response.json(storage.sql.exec(body).toArray());
 
     const handle = HANDLERS[headers.get("Subject") ?? ""] ?? none;
-    const env = { ...this.env, DB: databaseOn(storage.sql), RATE_LIMIT };
+    const env = { ...this.env, DB: databaseOn(storage.sql, headers.has("Worker-Only")), RATE_LIMIT };
     // HTTP libraries send a Content-Length.
     const entity = body && { "Content-Type": "application/json", "Content-Length": String(body.length) };
     const sent = { method, headers: { Authorization: `Bearer ${env.API_KEY}`, ...entity }, body: body || null };
@@ -41,11 +41,21 @@ export class Store extends DurableObject<Env> {
 
 const BOOKMARK = `00000000-00000000-00000000-${"0".repeat(32)}`;
 
-/** The part of D1 that the service and the floor use. As in D1, the rows arrive as JSON. */
-function databaseOn(storage: SqlStorage): D1Database {
+/**
+ * The part of D1 that the service and the floor use. As in D1, the rows arrive as JSON. `isKept`: whether a statement is
+ * executed only once, because its time is D1's and not the Worker's.
+ */
+function databaseOn(storage: SqlStorage, isKept: boolean): D1Database {
+  const kept = new Map<string, string>();
+  const answer = (sql: string, values: unknown[]) =>
+    JSON.stringify({ results: storage.exec(sql, ...values).toArray(), meta: {} });
   const prepare = (sql: string, values: unknown[] = []) => ({
     bind: (...values: unknown[]) => prepare(sql, values),
-    all: () => Response.json({ results: storage.exec(sql, ...values).toArray(), meta: {} }).json(),
+    all: () => {
+      const text = kept.get(sql) ?? answer(sql, values);
+      if (isKept) kept.set(sql, text);
+      return new Response(text).json();
+    },
   });
   return { prepare, withSession: () => ({ prepare, getBookmark: () => BOOKMARK }) } as unknown as D1Database;
 }
