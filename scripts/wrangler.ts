@@ -23,7 +23,7 @@ const REMEDIES: [RegExp, string][] = [
   [/set a CLOUDFLARE_API_TOKEN/, "Run npx wrangler login, or set the CLOUDFLARE_API_TOKEN environment variable."],
   [
     /Worker "([\w-]+)".* not found/,
-    'The Worker $1 does not exist in this account (npx wrangler whoami): "Set up an environment" in docs/OPERATIONS.md.',
+    'The Worker $1 is not in this account (npx wrangler whoami): "Set up an environment" in docs/OPERATIONS.md.',
   ],
   [/More than one account/, "Set CLOUDFLARE_ACCOUNT_ID to the id of one of your accounts: npx wrangler whoami"],
   [

@@ -336,7 +336,7 @@ it.each([
 it.each([
   ["\u001b[31mIt broke.\u001b[0m\n", "It broke.\nwrangler d1 list failed."],
   ["More than one account available", "Set CLOUDFLARE_ACCOUNT_ID to the id of one of your accounts: "],
-  ['Worker "animal-store-x" (env: x) not found.', "The Worker animal-store-x does not exist in this account"],
+  ['Worker "animal-store-x" (env: x) not found.', "The Worker animal-store-x is not in this account"],
   ["set a CLOUDFLARE_API_TOKEN environment variable … --temporary", "Run npx wrangler login, or set"],
 ])("a failure of Wrangler has a remedy: %j", (output, message) => {
   expect(new WranglerFailed("d1 list", output).message).toContain(message);

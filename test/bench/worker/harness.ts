@@ -42,8 +42,8 @@ export class Store extends DurableObject<Env> {
 const BOOKMARK = `00000000-00000000-00000000-${"0".repeat(32)}`;
 
 /**
- * The part of D1 that the service and the floor use. As in D1, the rows arrive as JSON. `isKept`: whether a statement is
- * executed only once, because its time is D1's and not the Worker's.
+ * The part of D1 that the service and the floor use. As in D1, the rows arrive as JSON. `isKept`: whether a statement
+ * is executed only once, because its time is D1's and not the Worker's.
  */
 function databaseOn(storage: SqlStorage, isKept: boolean): D1Database {
   const kept = new Map<string, string>();
