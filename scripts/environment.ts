@@ -29,8 +29,8 @@ export function readEnvironment(name: string) {
   if (!names.includes(name)) throw new Error(`The environment must be ${names.join(" or ")}.`);
   // Loaded only here, because that takes half a second.
   const { unstable_readConfig }: typeof import("wrangler") = createRequire(import.meta.url)("wrangler");
-  const { name: worker, d1_databases } = unstable_readConfig({ config: WRANGLER_TOML, env: name });
-  return { name, worker, database: d1_databases[0].database_name };
+  const { name: worker } = unstable_readConfig({ config: WRANGLER_TOML, env: name });
+  return { name, worker };
 }
 
 /**

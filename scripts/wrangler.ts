@@ -22,14 +22,15 @@ const REMEDIES: [RegExp, string][] = [
   [/string or blob too big/, "$&: a row, or a page of rows, is too large for one answer of D1."],
   [/set a CLOUDFLARE_API_TOKEN/, "Run npx wrangler login, or set the CLOUDFLARE_API_TOKEN environment variable."],
   [
-    /Worker "([\w-]+)".* not found/,
-    'The Worker $1 is not in this account (npx wrangler whoami): "Set up an environment" in docs/OPERATIONS.md.',
+    /Worker "([\w-]+)" \(env: ([\w-]+)\) not found/,
+    `The Worker $1 does not exist in this account (npx wrangler whoami). Create its database, if that does not exist
+either ("Set up an environment" in docs/OPERATIONS.md), and the Worker:\nnpx wrangler secret put API_KEY --env $2`,
   ],
   [/More than one account/, "Set CLOUDFLARE_ACCOUNT_ID to the id of one of your accounts: npx wrangler whoami"],
   [
     /Couldn't find a D1 DB named '([\w-]+)'/,
     `The database $1 does not exist in this account (npx wrangler whoami). Create it, in a location that cannot be
-changed later ("Set up an environment" in docs/OPERATIONS.md):\nnpx wrangler d1 create $1 --location=weur`,
+changed later ("Set up an environment" in docs/OPERATIONS.md):\nnpx wrangler d1 create $1 --location=<location>`,
   ],
 ];
 
@@ -41,7 +42,8 @@ export class WranglerFailed extends Error {
     const printed = stripVTControlCharacters(output).trim();
     const [pattern = "", remedy = ""] = REMEDIES.find(([pattern]) => pattern.test(printed)) ?? [];
     const [found] = printed.match(pattern) ?? [];
-    super(`${remedy ? found?.replace(pattern, remedy) : printed}\nwrangler ${command} failed.`.trim());
+    const failed = `wrangler ${command} failed.`;
+    super(remedy ? `${failed} ${found?.replace(pattern, remedy)}` : `${printed}\n${failed}`.trim());
     this.hasRemedy = remedy !== "";
   }
 }

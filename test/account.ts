@@ -95,7 +95,8 @@ export async function startAccount() {
       writeFileSync(String(env["WRANGLER_OUTPUT_FILE_PATH"]), `{"type":"session"}\n${JSON.stringify(record)}\n`);
       return "";
     }
-    if (!account.live[section]) throw new WranglerFailed(command, "This Worker does not exist. [code: 10090]");
+    if (!account.live[section])
+      throw new WranglerFailed(command, `Worker "animal-store-${section}" (env: ${section}) not found.`);
     if (command.startsWith("deployments status")) return JSON.stringify({ versions: account.versions(section) });
     if (command.startsWith("secret list")) return JSON.stringify(account.secrets.map((name) => ({ name })));
     if (command.startsWith("d1 time-travel info")) return '{"bookmark":"a bookmark"}';

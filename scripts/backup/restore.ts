@@ -44,7 +44,8 @@ With --replace, it saves what is there, and replaces it.`);
 
   const watched = other ? await saveContents(store, file, other) : [];
   if (!store.isLocal) {
-    console.log(`Callers get 503 while ${environment} is restored. To return to the state before this run:
+    console.log(`Callers get 503 while ${environment} is restored. To return to the state before this run (after an
+interrupted one, use the bookmark that the first run printed):
 npx wrangler d1 time-travel restore DB --env ${environment} --bookmark ${await store.bookmark()}`);
   }
   if (other) await removeContents(store, other, watched);

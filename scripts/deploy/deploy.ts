@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { exit, onInterruption, printable, readArguments } from "../command-line.ts";
 import { committed, distance } from "../commit.ts";
 import { readEnvironment, trialOf } from "../environment.ts";
-import { retry, wrangler } from "../wrangler.ts";
+import { retry, WranglerFailed, wrangler } from "../wrangler.ts";
 import { makeTrialKey } from "./gate.ts";
 import { INTERVAL } from "./poll.ts";
 import { parseBase, smoke, waitUntilReady } from "./smoke.ts";
@@ -38,7 +38,7 @@ class Refused extends Error {}
  * `signal` is aborted, stops after the current Wrangler command. `interval` and `patience`: as for poll().
  */
 export async function deploy(
-  { environment: { name, worker, database }, given, githubOutput }: Task,
+  { environment: { name, worker }, given, githubOutput }: Task,
   signal: AbortSignal,
   { run = wrangler, readCommit = committed, interval = INTERVAL, patience = PATIENCE } = {},
 ): Promise<void> {
@@ -61,19 +61,20 @@ npx wrangler deploy --env ${name}`);
     }
   }
 
+  async function secretNames(): Promise<string[]> {
+    const secrets: { name: string }[] = JSON.parse(await retry(() => run(["secret", "list", "--env", name]), interval));
+    return secrets.map((secret) => secret.name);
+  }
+
   /** Everything before callers are affected. Returns the commit, and what serves. */
   async function test(): Promise<[commit: string, before: string]> {
     const commit = commitToDeploy();
     const place = distance();
     begin(`Commit ${commit}${place && ` (${place})`}`);
-    await live(run, name).catch((failure: Error) => {
-      // Which of the codes depends on the endpoint.
-      if (!/\[code:\s(10007|10090)\]/.test(failure.message)) throw failure;
-      throw new Refused(`The Worker ${worker} does not exist in this account (npx wrangler whoami). Create it and, if it
-does not exist either, its database ("Set up an environment" in docs/OPERATIONS.md):
-npx wrangler d1 create ${database} --location=weur
+    if (!(await secretNames()).includes("API_KEY")) {
+      throw new Refused(`The Worker ${worker} has no secret API_KEY, without which Wrangler deploys nothing. Set it:
 npx wrangler secret put API_KEY --env ${name}`);
-    });
+    }
     begin('Bookmark of the database, for "Data is wrong or gone" in docs/OPERATIONS.md');
     console.log(JSON.parse(await run(["d1", "time-travel", "info", "DB", "--env", name, "--json"])).bookmark);
     begin("Migrations");
@@ -123,29 +124,33 @@ Until a deployment succeeds, Cloudflare may refuse to change secrets. Deploy aga
       await waitUntilReady({ base, version }, limits);
       console.log(`${worker}: version ${version} serves all requests at ${base}`);
     } catch (failure) {
+      const { message } = failure as Error;
+      if (signal.aborted) {
+        throw new Error(`${message}\nVersion ${version} is live. To see whether it answers: npm run smoke -- ${base}`);
+      }
       const now = await retry(() => live(run, name), interval).catch(() => "");
-      if (signal.aborted || !now || now === `${version}@100%`) {
-        throw new Error(`${(failure as Error).message}
-Version ${version} is live, but was not seen to answer. The version before: ${before}
-To go back: "A new version is bad" in docs/OPERATIONS.md.`);
+      if (!now || now === `${version}@100%`) {
+        throw new Error(`${message}
+Version ${version} is live, but does not answer as expected. The version before: ${before}
+See "All callers get errors" in docs/OPERATIONS.md or, to go back, "A new version is bad".`);
       }
       console.log(`Somebody has changed a secret or deployed since: ${worker} serves ${now} now.`);
     }
   }
 
   const [commit, before] = await test().catch((failure: Error) => {
-    const next = failure instanceof Refused ? "" : '\nSee "A deployment failed" in docs/OPERATIONS.md.';
-    throw new Error(`Callers are not affected: ${worker} was not changed, and works with new migrations.
-${failure.message}${next}`);
+    const hasNext = failure instanceof Refused || (failure instanceof WranglerFailed && failure.hasRemedy);
+    const next = signal.aborted ? `To deploy: ${again}` : 'See "A deployment failed" in docs/OPERATIONS.md.';
+    throw new Error(`This deployment has not changed ${worker}.\n${failure.message}${hasNext ? "" : `\n${next}`}`);
   });
   const { version, base: reported } = await release(commit, before);
   const base = given ?? reported;
   if (githubOutput && base) appendFileSync(githubOutput, `url=${base}\n`);
   await confirm(version, base, before);
   console.log(`The version before: ${before}. To go back: "A new version is bad" in docs/OPERATIONS.md.`);
-  const secrets = await retry(() => run(["secret", "list", "--env", name]), interval).catch(() => "");
+  const secrets = await secretNames().catch(() => undefined);
   if (!secrets) console.log(`Whether the service is closed could not be read: npx wrangler secret list --env ${name}`);
-  else if (JSON.parse(secrets).some((secret: { name: string }) => secret.name === "MAINTENANCE")) {
+  else if (secrets.includes("MAINTENANCE")) {
     console.log('The service is closed for maintenance: "Open the service" in docs/OPERATIONS.md.');
   }
 }

@@ -71,17 +71,20 @@ async function send(target: Target, path: string, request: RequestInit, signal?:
     throw new Error(`${url} does not answer: ${excerpt(cause instanceof Error ? cause.message : message)}`);
   });
   const { status } = response;
+  // A success can have animals of the store, and a workflow keeps what is printed.
+  const body = excerpt(text, status < 300 ? 20 : 300);
   const secret = response.headers.get(CALLER_HEADER) ?? "";
   if (headers.get("Authorization") === `Bearer ${key}` && isSecretName(secret)) onSecret?.(excerpt(secret));
   const [answering] = /^[\w-]{1,36}$/.exec(excerpt(response.headers.get(VERSION_HEADER) ?? "")) ?? [];
   if (version && answering !== version) {
     const hint = answering ? OTHER : status === 403 ? REJECTED : "";
     const instead = `as version ${answering ?? "none"} instead of ${version}`;
-    throw new Error(`${url} answers ${status} ${instead}: ${excerpt(text)}${hint}`);
+    throw new Error(`${url} answers ${status} ${instead}: ${body}${hint}`);
   }
   const isClosed = status === 503 && text.includes(CLOSED);
-  if (status === 429 || (status === 503 && !isClosed)) throw new Error(`${url} answers ${status}: ${excerpt(text)}`);
-  return { request: `${request.method ?? "GET"} ${excerpt(path, 100)}`, response, status, text, isClosed, excerpt };
+  if (status === 429 || (status === 503 && !isClosed)) throw new Error(`${url} answers ${status}: ${body}`);
+  const sent = `${request.method ?? "GET"} ${excerpt(path, 100)}`;
+  return { request: sent, response, status, text, body, isClosed, excerpt };
 }
 
 async function fetchText(url: string, init: RequestInit): Promise<[Response, string]> {

@@ -77,13 +77,14 @@ export async function waitUntilReady(target: Target, limits: Limits): Promise<vo
 
 /** Throws unless the reply has the status, a body that starts with the text, and the headers. */
 function expect(reply: Reply, status: number, text: string, headers: Record<string, string> = {}): void {
-  if (reply.isClosed) throw new SmokeFailed("The service is closed for maintenance.", "Open the service");
+  if (reply.isClosed) throw new SmokeFailed("The service is closed for maintenance.", "All callers get errors");
   const fields = Object.entries(headers);
   const hasFields = fields.every(([name, value]) => reply.response.headers.get(name) === value);
   if (reply.status === status && reply.text.startsWith(text) && hasFields) return;
-  const body = reply.excerpt(text, 100);
-  const expected = [`${status} ${body}…`, ...fields.map((field) => field.join(": "))].join(" with ");
-  const message = `${reply.request}: expected ${expected}, got ${reply.status}: ${reply.excerpt(reply.text)}`.trim();
+  const expected = [`${status} ${reply.excerpt(text, 100)}…`, ...fields.map((field) => field.join(": "))].join(
+    " with ",
+  );
+  const message = `${reply.request}: expected ${expected}, got ${reply.status}: ${reply.body}`.trim();
   if (reply.status !== 401 || status === 401) throw new SmokeFailed(message, "All callers get errors");
   throw new SmokeFailed(`${message} The service does not have this key.`, "One caller gets 401");
 }
@@ -105,7 +106,7 @@ if (import.meta.main) {
     secret = name;
   };
   await smoke({ base, key, onSecret }, { interval: INTERVAL, patience: 30_000 }).catch((failure: Error) =>
-    exit(`The smoke test failed: ${withSection(failure)}`, 1),
+    exit(`The smoke test of ${base} failed: ${withSection(failure)}`, 1),
   );
   console.log("The smoke test passed.");
 }

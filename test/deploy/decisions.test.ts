@@ -42,7 +42,7 @@ async function deploy(env: NodeJS.Dict<string> = {}, run = account.run): Promise
 const interrupt = () => interruption.abort(new Error("Interrupted by SIGINT."));
 
 const COMMANDS = [
-  "deployments status staging",
+  "secret list staging",
   "d1 time-travel info DB staging",
   "d1 migrations apply DB staging",
   "deploy staging-trial",
@@ -50,7 +50,7 @@ const COMMANDS = [
   "deploy staging",
   "secret list staging",
 ];
-const UNCHANGED = "Callers are not affected: animal-store-staging was not changed, and works with new migrations.\n";
+const UNCHANGED = "This deployment has not changed animal-store-staging.\n";
 const SECTION = '\nSee "A deployment failed" in docs/OPERATIONS.md.';
 
 /** All moments of a deployment that succeeds: its commands and requests. */
@@ -125,7 +125,8 @@ it.each(["current@100%", "current@90% other@10%"])("goes on while the service is
 
 it("says so if it cannot read whether the service is closed", async () => {
   account.onMoment = (moment) => {
-    if (moment === "secret list staging") throw new WranglerFailed("secret list", "502 Bad Gateway");
+    const isLive = account.live.staging !== "current@100%";
+    if (isLive && moment === "secret list staging") throw new WranglerFailed("secret list", "502 Bad Gateway");
   };
   expect(await deploy()).toBe("");
   expect(printed.at(-1)).toBe(
@@ -194,9 +195,8 @@ Wait until it has ended, and deploy again:\nnpm run deploy:staging`);
       expect(message).toBe(
         isLive
           ? `Interrupted by SIGINT.
-Version ${versionId(2)} is live, but was not seen to answer. The version before: current@100%
-To go back: "A new version is bad" in docs/OPERATIONS.md.`
-          : `${UNCHANGED}Interrupted by SIGINT.${SECTION}`,
+Version ${versionId(2)} is live. To see whether it answers: npm run smoke -- ${account.base}`
+          : `${UNCHANGED}Interrupted by SIGINT.\nTo deploy: npm run deploy:staging`,
       );
     }
   });
@@ -204,7 +204,13 @@ To go back: "A new version is bad" in docs/OPERATIONS.md.`
 
 it("says which commands are missing before a first deployment", async () => {
   account.live.staging = undefined;
-  expect(await deploy()).toMatch(/\nnpx wrangler d1 create .*\nnpx wrangler secret put API_KEY --env staging$/);
+  expect(await deploy()).toMatch(
+    /does not exist in this account(.|\n)*\nnpx wrangler secret put API_KEY --env staging$/,
+  );
+  account.live.staging = "current@100%";
+  account.secrets = ["API_KEY_ALICE"];
+  expect(await deploy()).toMatch(/ has no secret API_KEY, .*\nnpx wrangler secret put API_KEY --env staging$/);
+  expect(account.commands.at(-1)).toBe("secret list staging");
 });
 
 describe("the last step", () => {
@@ -243,8 +249,8 @@ Until a deployment succeeds, Cloudflare may refuse to change secrets. Deploy aga
   it("says how to go back if the live version does not answer as it should", async () => {
     account.onRequest = (version) => (version === versionId(2) ? [500, "no key"] : undefined);
     expect(await deploy()).toMatch(
-      RegExp(`got 500: no key\nVersion ${versionId(2)} is live, but was not seen to answer\\. .*
-To go back: "A new version is bad" in docs/OPERATIONS.md.$`),
+      RegExp(`got 500: no key\nVersion ${versionId(2)} is live, but does not answer as expected\\. .*
+See "All callers get errors" in docs/OPERATIONS.md or, to go back, "A new version is bad".$`),
     );
   });
 
@@ -270,7 +276,7 @@ describe("the environments", () => {
     expect(environmentNames()).toEqual(["staging", "production"]);
     for (const name of environmentNames()) {
       const worker = `animal-store-${name}`;
-      expect(readEnvironment(name)).toEqual({ name, worker, database: worker });
+      expect(readEnvironment(name)).toEqual({ name, worker });
       expect(readConfig({ config: "wrangler.toml", env: name }).observability.redact_query_string).toBe(true);
     }
   });
@@ -336,7 +342,7 @@ it.each([
 it.each([
   ["\u001b[31mIt broke.\u001b[0m\n", "It broke.\nwrangler d1 list failed."],
   ["More than one account available", "Set CLOUDFLARE_ACCOUNT_ID to the id of one of your accounts: "],
-  ['Worker "animal-store-x" (env: x) not found.', "The Worker animal-store-x is not in this account"],
+  ['Worker "animal-store-x" (env: x) not found.', "\nnpx wrangler secret put API_KEY --env x"],
   ["set a CLOUDFLARE_API_TOKEN environment variable … --temporary", "Run npx wrangler login, or set"],
 ])("a failure of Wrangler has a remedy: %j", (output, message) => {
   expect(new WranglerFailed("d1 list", output).message).toContain(message);
