@@ -1,5 +1,5 @@
 // Validates responses against the published description, with a validator that the service does not use. Every response
-// that a test gets through worker/service.ts or end-to-end/send.ts goes through here, so the two cannot drift apart.
+// that a test gets through worker/call.ts or end-to-end/send.ts goes through here, so the two cannot drift apart.
 
 import { type Schema, Validator } from "@cfworker/json-schema";
 import { STATUS } from "../src/http/errors.ts";

@@ -1,5 +1,5 @@
 // The format of a backup: one line for each animal, a JSON object of its properties and of its Idempotency-Key if it
-// has one. Imports no Node module, so that tests in the Workers runtime can compare the columns with the migrations.
+// has one.
 
 import * as z from "zod/mini";
 import { BODY_LIMIT } from "../../src/http/body.ts";

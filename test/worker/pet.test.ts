@@ -9,6 +9,7 @@ import { componentOf } from "../conformance.ts";
 import { ADA, type Answer, call, createPet, REX, WHITE_SPACE } from "./call.ts";
 
 const requiredOf = (component: string) => componentOf({ $ref: `#/components/schemas/${component}` }).required ?? [];
+const schemaOf = (name: string) => componentOf({ $ref: "#/components/schemas/NewPet" }).properties?.[name] ?? {};
 const names = Object.keys(REX);
 const optional = names.filter((name) => !requiredOf("NewPet").includes(name));
 
@@ -48,6 +49,15 @@ it.each(optional)("%s can be omitted, and is compared under a key nevertheless",
   expect(Object.values(JSON.parse(text))).not.toContain(null);
   expect(await add(others)).toMatchObject({ status, text });
   expect((await add(ADA)).status).toBe(422);
+});
+
+const int64s = names.filter((name) => schemaOf(name).format === "int64");
+
+it.each(int64s)("%s keeps every digit of an int64", async (name) => {
+  for (const value of ["0", "9007199254740993", "-9223372036854775808", "9223372036854775807"]) {
+    const { text } = await createPet(JSON.stringify({ ...REX, [name]: "value" }).replace('"value"', value));
+    expect(text).toContain(`"${name}":${value}`);
+  }
 });
 
 // Strings that a schema may accept or reject, and some that almost match a format. None of them is a number, because a
