@@ -337,7 +337,7 @@ describe("restore --replace", () => {
     database.onLoad = (apply, sql) => {
       expect(copies()).toEqual([text(OLD)]);
       expect(printed()).toMatch(
-        /^Saved staging in .+before-staging-.+: 5 lines\.\nCallers get 503(.+\n)+npx .+ time-travel restore .+ 00000000-/,
+        /^Saved staging in .+before-staging-.+: 5 lines\.\nCallers get 503(.+\n)+npx .+ time-travel restore .+ 0{8}-/,
       );
       apply(sql);
     };

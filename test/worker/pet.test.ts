@@ -9,7 +9,6 @@ import { componentOf } from "../conformance.ts";
 import { ADA, type Answer, call, createPet, REX, WHITE_SPACE } from "./call.ts";
 
 const requiredOf = (component: string) => componentOf({ $ref: `#/components/schemas/${component}` }).required ?? [];
-const schemaOf = (name: string) => componentOf({ $ref: "#/components/schemas/NewPet" }).properties?.[name] ?? {};
 const names = Object.keys(REX);
 const optional = names.filter((name) => !requiredOf("NewPet").includes(name));
 
@@ -51,7 +50,8 @@ it.each(optional)("%s can be omitted, and is compared under a key nevertheless",
   expect((await add(ADA)).status).toBe(422);
 });
 
-const int64s = names.filter((name) => schemaOf(name).format === "int64");
+const described = componentOf({ $ref: "#/components/schemas/NewPet" }).properties ?? {};
+const int64s = names.filter((name) => JSON.stringify(described[name]).includes('"format":"int64"'));
 
 it.each(int64s)("%s keeps every digit of an int64", async (name) => {
   for (const value of ["0", "9007199254740993", "-9223372036854775808", "9223372036854775807"]) {
