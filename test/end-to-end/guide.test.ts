@@ -35,19 +35,26 @@ const anyStore = (text = "") => text.replace(/<http.*?\/v1/, "</v1").replace(/("
 
 type Respond = (response: ServerResponse, status: number, body: string) => void;
 const WAIT = { "Retry-After": "1" };
+const RAY = "9e7ef1dc58252cea-AMS"; // the header cf-ray of every response, which reports of problems need
+const shows = (status: string, body = "") => RegExp(`(${status})[^]+${RAY}[^]+${body}`);
 /**
  * Ways in which the network can fail: what every example shows, how many requests those that retry send if each fails,
  * and what is sent instead of the service's response, whose status and body it gets.
  */
 const FAILURES: Record<string, [shown: RegExp, requests: number, respond?: Respond]> = {
-  wrongKey: [/401[\s\S]+The API key is not valid/, 1],
-  html: [/503[\s\S]+Try again/, 4, (response) => response.writeHead(503, WAIT).end("<html>Try again</html>")],
-  json: [/400[\s\S]+Bad request/, 1, (response) => response.writeHead(400).end('{"title":"Bad request"}')],
-  limited: [/429[\s\S]+1015/, 4, (response) => response.writeHead(429, WAIT).end("error code: 1015")],
-  redirect: [/302/, 1, (response) => response.writeHead(302, { Location: "/sign-in" }).end("<html>Elsewhere</html>")],
-  otherHtml: [/200[\s\S]+Sign in/, 1, (response) => response.writeHead(200).end("<html>Sign in</html>")],
-  otherJson: [/200[\s\S]+ok|Not found: .*ok/, 1, (response) => response.writeHead(200).end('{"ok":true}')],
-  empty: [/20[01]|400/, 1, (response, status) => response.writeHead(status).end()],
+  wrongKey: [shows("401", "The API key is not valid"), 1],
+  html: [shows("503", "Try again"), 4, (response) => response.writeHead(503, WAIT).end("<html>Try again</html>")],
+  json: [shows("400", "Bad request"), 1, (response) => response.writeHead(400).end('{"title":"Bad request"}')],
+  limited: [shows("429", "1015"), 4, (response) => response.writeHead(429, WAIT).end("error code: 1015")],
+  redirect: [shows("302"), 1, (response) => response.writeHead(302, { Location: "/sign-in" }).end("Elsewhere")],
+  otherHtml: [shows("200", "Sign in"), 1, (response) => response.writeHead(200).end("<html>Sign in</html>")],
+  otherJson: [/200[^]+ok|Not found: .*ok/, 1, (response) => response.writeHead(200).end('{"ok":true}')],
+  empty: [shows("20[01]|400"), 1, (response, status) => response.writeHead(status).end()],
+  shortened: [
+    /HTTP\/1.1 (20[01]|400)|Expect(ed|ing) ','/,
+    1,
+    (response, status, body) => response.writeHead(status).end(body.slice(0, -1)),
+  ],
   cutOff: [
     /bytes remaining|terminated|IncompleteRead/,
     4,
@@ -69,7 +76,7 @@ const EXAMPLES: Record<string, RegExp> = {
 
 /** An example of curl alone shows the status and the headers. It does not fail because of these. */
 const PLAIN_CURL = /^curl -i [^|]+$/;
-const SHOWN_BY_CURL = ["redirect", "otherHtml", "otherJson", "empty"];
+const SHOWN_BY_CURL = ["redirect", "otherHtml", "otherJson", "empty", "shortened"];
 
 /** How a reader runs an example of each language, named as in its code block. The program's text follows. */
 const LANGUAGES: Record<string, { needs: string[]; command: string[] }> = {
@@ -95,6 +102,7 @@ const network = await startServer(async (request, response) => {
   const [, number, path] = /^\/(\d+)(.*)/.exec(String(request.url)) ?? [];
   const run = runs[Number(number)] ?? expect.fail();
   const failure = run.failures[run.requests++] ?? "";
+  response.setHeader("cf-ray", RAY);
   const sent = ALLOWED_HEADERS.map((name) => [name, request.headers[name.toLowerCase()]]).filter(([, value]) => value);
   const headers = { ...Object.fromEntries(sent), "User-Agent": agent };
   if (failure === "wrongKey") headers.Authorization = "Bearer wrong";
@@ -106,7 +114,7 @@ const network = await startServer(async (request, response) => {
   const respond = FAILURES[failure]?.[2];
   if (respond) return respond(response, status, body);
   const link = others.get("Link")?.replace(ORIGIN, `${network.origin}/${number}`);
-  return response.writeHead(status, { ...Object.fromEntries(others), ...(link && { link }) }).end(body);
+  return response.writeHead(status, { ...Object.fromEntries(others), "cf-ray": RAY, ...(link && { link }) }).end(body);
 }, "localhost");
 
 const folder = mkdtempSync(join(tmpdir(), "animal-store-guide-"));
@@ -138,8 +146,8 @@ afterAll(() => {
 });
 
 it("lists every error code with its status", () => {
-  const rows = [...guide.matchAll(/^\| (\d+) \| `(\w+)`: /gm)].map(([, status, code]) => [code, Number(status)]);
-  expect(rows).toEqual(Object.entries(STATUS));
+  const rows = guide.matchAll(/^\| \[(\d+)\]\(#[\w-]+-\1\) \| `(\w+)`: /gm);
+  expect(Array.from(rows, ([, status, code]) => [code, Number(status)])).toEqual(Object.entries(STATUS));
 });
 
 it("states the same limits, dates and headers as the service", () => {
@@ -155,6 +163,7 @@ it("states the same limits, dates and headers as the service", () => {
     `a request has at most ${BODY_LIMIT / 1024} KiB`,
     `larger than ${BODY_LIMIT / 1024} KiB`,
     `\`Retry-After: ${RETRY_AFTER}\``,
+    `requests in ${RETRY_AFTER} seconds`,
     `send the headers ${code(ALLOWED_HEADERS)},`,
     `read the response headers ${code(EXPOSED_HEADERS)}.`,
   ];
