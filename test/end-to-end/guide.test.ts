@@ -36,7 +36,7 @@ const anyStore = (text = "") => text.replace(/<http.*?\/v1/, "</v1").replace(/("
 type Respond = (response: ServerResponse, status: number, body: string) => void;
 const WAIT = { "Retry-After": "1" };
 const RAY = "9e7ef1dc58252cea-AMS"; // the header cf-ray of every response, which reports of problems need
-const shows = (status: string, body = "") => RegExp(`(${status})[^]+${RAY}[^]+${body}`);
+const shows = (status: string, body = "") => RegExp(`(${status})[\\s\\S]+${RAY}[\\s\\S]+${body}`);
 /**
  * Ways in which the network can fail: what every example shows, how many requests those that retry send if each fails,
  * and what is sent instead of the service's response, whose status and body it gets.
@@ -48,7 +48,7 @@ const FAILURES: Record<string, [shown: RegExp, requests: number, respond?: Respo
   limited: [shows("429", "1015"), 4, (response) => response.writeHead(429, WAIT).end("error code: 1015")],
   redirect: [shows("302"), 1, (response) => response.writeHead(302, { Location: "/sign-in" }).end("Elsewhere")],
   otherHtml: [shows("200", "Sign in"), 1, (response) => response.writeHead(200).end("<html>Sign in</html>")],
-  otherJson: [/200[^]+ok|Not found: .*ok/, 1, (response) => response.writeHead(200).end('{"ok":true}')],
+  otherJson: [/200[\s\S]+ok|Not found: .*ok/, 1, (response) => response.writeHead(200).end('{"ok":true}')],
   empty: [shows("20[01]|400"), 1, (response, status) => response.writeHead(status).end()],
   shortened: [
     /HTTP\/1.1 (20[01]|400)|Expect(ed|ing) ','/,
