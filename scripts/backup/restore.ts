@@ -30,8 +30,8 @@ export async function restore(store: Store, file: string, replace = false, lengt
 To close it, run this command, and press Enter: npx wrangler secret put MAINTENANCE --env ${environment}`);
   }
   const input = await readInput(file);
-  const restored =
-    `Restored ${environment} from ${file}: ${input.total} lines, read back and identical.` + warningOf(input.last);
+  const warning = warningOf(input.last);
+  const restored = `Restored ${environment} from ${file}: ${input.total} lines, read back and identical.${warning}`;
   const more = `\n${environment} also has animals with greater ids. To remove these, run the command with --replace.`;
   const done = (following: Line | undefined) => (following ? restored + more : restored);
   const { count, last, other } = await compare(store, input);
