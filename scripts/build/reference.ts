@@ -221,7 +221,7 @@ function typeOf(schema: JsonSchema, name: string): string[] {
     maximum === undefined || minimum !== undefined ? "" : `at most ${maximum}`,
     [length, isNotBlank && "not only white space"].filter(Boolean).join(", "),
     values ? `one of ${values.map(code).join(", ")}` : "",
-    only === undefined ? "" : `always ${code(String(only))}`,
+    only === undefined ? "" : `value ${code(String(only))}`,
     initial === undefined ? "" : `default ${code(String(initial))}`,
   ];
 }

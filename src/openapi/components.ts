@@ -86,7 +86,11 @@ export function error(code: ErrorCode, message: string, headers: Headers = {}, d
 export const bodyErrors: Responses = {
   ...error("content_too_large", TOO_LARGE),
   ...error("unsupported_media_type", unsupported({ isJson: false, isPlain: false }), {
-    "Accept-Encoding": fixedHeader("Present if the request body has a Content-Encoding (RFC 9110).", "identity", false),
+    "Accept-Encoding": fixedHeader(
+      "Present on a 415 if the request body has a Content-Encoding: the only one that the service accepts (RFC 9110).",
+      "identity",
+      false,
+    ),
   }),
 };
 

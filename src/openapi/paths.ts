@@ -86,7 +86,7 @@ const UNLESS_CLOSED = "If `message` says that the service is closed for maintena
 function commonErrors(method: string, pathMethods: string[], headers: Headers): Responses {
   const methods = allowed(pathMethods);
   const wrong = ["PUT", "PATCH", "DELETE", "TRACE"].find((candidate) => !pathMethods.includes(candidate)) ?? "";
-  const allow = { Allow: fixedHeader("The methods that the path supports (RFC 9110).", methods) };
+  const allow = { Allow: fixedHeader("Present on a 405: the methods that the path supports (RFC 9110).", methods) };
   const optional = mapValues(headers, (described) => ({ ...described, required: false }));
   const retryAfter = { "Retry-After": header("Seconds to wait before a retry.", { type: "integer", minimum: 1 }) };
   const [internal, whenFailed, unavailable, whenUnavailable] =

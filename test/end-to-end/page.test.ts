@@ -29,7 +29,7 @@ async function expectFilledIn(page: Page, { address, key }: typeof PLACEHOLDERS)
 function partsOf(schema: { format?: string; maximum?: number }, keyword: string, value: unknown): string[] {
   if (keyword === "operationId" || keyword === "description") return [String(value)];
   if (keyword === "default" || keyword === "const")
-    return [`${{ default: "default", const: "always" }[keyword]}${value}`];
+    return [`${{ default: "default", const: "value" }[keyword]}${value}`];
   if (keyword === "maxLength") return [`${Number(value).toLocaleString("en")} characters`];
   if (keyword === "minimum" && schema.format !== "int64") {
     return [schema.maximum === undefined ? `at least ${value}` : `${value} to ${schema.maximum}`];
