@@ -61,7 +61,7 @@ function javaScript({ method, path, body, hasIdempotencyKey, status, start }: Ca
     "});",
     "const body = await response.text();",
     `if (response.status !== ${status}${start ? ` || !body.startsWith(${quoted(start)})` : ""}) {`,
-    `  throw new Error(\`\${response.status} \${body}\`);`,
+    `  throw new Error(\`\${response.status} \${response.headers.get("cf-ray")} \${body}\`);`,
     "}",
     `console.log(${start ? "JSON.parse(body)" : "response.status"});`,
   ].join("\n");
@@ -95,7 +95,7 @@ function python({ method, path, body, hasIdempotencyKey, status, start }: Call):
     "with opener.open(request, timeout=30) as response:",
     "    body = response.read().decode()",
     `if response.status != ${status}${start ? ` or not body.startswith(${quoted(start)})` : ""}:`,
-    `    raise RuntimeError(f"{response.status} {body}")`,
+    `    raise RuntimeError(f"{response.status} {response.headers['cf-ray']} {body}")`,
     `print(${start ? "json.loads(body)" : "response.status"})`,
   ].join("\n");
 }

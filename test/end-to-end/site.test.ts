@@ -12,6 +12,7 @@ import { startServer } from "../server.ts";
 import { send } from "./send.ts";
 import { API_KEY, addAnimal, IS_REMOVED, KEY, ORIGIN } from "./service.ts";
 
+const RAY = "9e7ef1dc58252cea-AMS";
 /** Responses that are not from the service. */
 const FOREIGN: [status: number, body: string][] = [
   [302, ""],
@@ -141,14 +142,14 @@ describe.each(operations)("the examples of $operationId", (operation) => {
         const server = await startServer(({ url }, response) =>
           url === "/moved"
             ? response.writeHead(Number(success)).end(printJson(content?.["application/json"].example))
-            : response.writeHead(status, { Location: "/moved" }).end(body),
+            : response.writeHead(status, { Location: "/moved", "cf-ray": RAY }).end(body),
         );
         const { status: exit, output, errors } = await call(server.origin, API_KEY);
         server.close();
         // curl only shows what it received.
         if (language === "sh") expect(output).toContain("Location: /moved");
         else expect(exit, output).toBeGreaterThan(0);
-        expect(output + errors).toMatch(RegExp(`\\b${status}\\b`));
+        expect(output + errors).toMatch(RegExp(`\\b${status}\\b[\\s\\S]*${RAY}`));
       }
     });
   }
