@@ -14,15 +14,17 @@ const SOURCES = join(import.meta.dirname, "../../src/site");
 const MARKER = "<!-- operations -->";
 const SPLIT = "<!-- split -->";
 const SECTION = /<h2 .*?(?=<h2 |$)/gs;
-const PARAGRAPH = "(?:(?!</p>).)*:</p>\\s*";
+/** One sentence that ends in a colon. */
+const SENTENCE = "(?:(?!</p>|\\. ).)*:</p>\\s*";
 /** In a text. Shorter code, such as the name of a header, does not break. */
 const LONG_CODE = /(?<!<pre>)<code>([^<]{30,})<\/code>/g;
 const CODE = "<pre>.*?</pre>\\s*";
 /**
- * Tabs or code, with the line that introduces it, if it is not the only text before it, and the response that it gets.
+ * Tabs or code, with the sentence that introduces it, if it is not the only text before it, and the response that it
+ * gets.
  */
 const EXAMPLE = RegExp(
-  `((?<=</(p|ul|table)>\\s*)<p>${PARAGRAPH})?(<div>.*?</div>\\s*|${CODE})(<p>The response${PARAGRAPH}${CODE})?`,
+  `((?<=</(p|ul|table)>\\s*)<p>${SENTENCE})?(<div>.*?</div>\\s*|${CODE})(<p>The response${SENTENCE}${CODE})?`,
   "gs",
 );
 
@@ -63,7 +65,7 @@ function pageParts(guide: string, commit: string): Record<string, string> {
   const html = markdown.parse(source, { async: false });
   const [start = [], described = [], subjects = []] = html.split(MARKER).map((part) => part.match(SECTION) ?? []);
   const rows = operations.map(({ operationId, method, path, ...operation }) => {
-    const link = `<a href="#${operationId}">${titleOf(operation)}</a>`;
+    const link = titleOf(operation).replace(/^.+?(?= <mark>|$)/, `<a href="#${operationId}">$&</a>`);
     return `<tr><td>${link}</td><td><code>${method} ${path}</code></td></tr>`;
   });
   return {
@@ -78,7 +80,8 @@ function pageParts(guide: string, commit: string): Record<string, string> {
       .join("\n")
       .replaceAll(/<(h[23]|strong) id="(.+?)"(.*?)>(.+?)<\/\1>/g, '<$1 id="$2"$3><a href="#$2">$4</a></$1>')
       .replaceAll(LONG_CODE, '<code class="long">$1</code>')
-      .replaceAll("<pre><code", '$& tabindex="0"'), // The keyboard scrolls what has the focus.
+      // The keyboard scrolls what has the focus.
+      .replaceAll(/<pre><code(?= class="language-(?!json))/g, '$& tabindex="0"'),
   };
 }
 
