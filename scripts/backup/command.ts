@@ -26,7 +26,7 @@ export async function command(name: string, work: Work, next: (hasFlag: boolean)
 
 /** What failed, and what to do. `next`: what to do if Wrangler failed. */
 export function explain(failure: NodeJS.ErrnoException, next: string): string {
-  if (failure instanceof WranglerFailed) return `${failure.message} ${next}`;
+  if (failure instanceof WranglerFailed) return `${failure.message}\n${next}`;
   // The file system failed: a folder does not exist, or the disk is full.
   if (failure.syscall) return `${failure.message}\nCorrect this, and run the same command again.`;
   return failure.message;

@@ -121,7 +121,7 @@ describe("the commands", () => {
 
   it("say what to do after a failure of Wrangler or of the file system", async () => {
     expect(explain(new WranglerFailed("d1 execute", "fetch failed"), "Run it again.")).toBe(
-      "fetch failed\nwrangler d1 execute failed. Run it again.",
+      "fetch failed\nwrangler d1 execute failed.\nRun it again.",
     );
     expect(explain(new Error("Own advice."), "Run it again.")).toBe("Own advice.");
     const failure = await readInput(folder).catch((thrown) => thrown);
