@@ -27,7 +27,6 @@ export const SKIPPED = browser ? "" : " (SKIPPED: Chromium was not found; instal
 /** The same service at a host that is not local. */
 export const ELSEWHERE = ORIGIN.replace(/localhost|127\.0\.0\.1/, "store.example");
 export const VIEWS = [
-  { viewport: { width: 1920, height: 1080 }, colorScheme: "dark" },
   { viewport: { width: 1440, height: 900 }, colorScheme: "light" },
   { viewport: { width: 390, height: 844 }, colorScheme: "dark" },
 ] as const;
