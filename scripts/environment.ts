@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { wrangler } from "./wrangler.ts";
+import { retry, wrangler } from "./wrangler.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const WRANGLER_TOML = join(ROOT, "wrangler.toml");
@@ -31,6 +31,14 @@ export function readEnvironment(name: string) {
   const { unstable_readConfig }: typeof import("wrangler") = createRequire(import.meta.url)("wrangler");
   const { name: worker } = unstable_readConfig({ config: WRANGLER_TOML, env: name });
   return { name, worker };
+}
+
+/**
+ * The names of the secrets of an environment's Worker. Tried as retry() does with this `pause`. Throws WranglerFailed.
+ */
+export async function secretNames(name: string, run: typeof wrangler, pause: number): Promise<string[]> {
+  const secrets: { name: string }[] = JSON.parse(await retry(() => run(["secret", "list", "--env", name]), pause));
+  return secrets.map((secret) => secret.name);
 }
 
 /**

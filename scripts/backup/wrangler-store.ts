@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { INT64 } from "../../src/values/int64.ts";
-import { applyLocalMigrations, LOCAL } from "../environment.ts";
+import { applyLocalMigrations, LOCAL, secretNames } from "../environment.ts";
 import { retry, wrangler } from "../wrangler.ts";
 import { COVERED_COLUMNS, type Line, ROW_JSON, STORED_COLUMNS, storedLine } from "./lines.ts";
 
@@ -55,8 +55,7 @@ export async function openStore(environment: string, run: typeof wrangler = wran
 
     /** Whether the service of an environment in an account is closed to callers. */
     async isClosed(): Promise<boolean> {
-      const secrets = await retry(() => run(["secret", "list", "--env", environment]), pause);
-      return JSON.parse(secrets).some(({ name }: { name: string }) => name === "MAINTENANCE");
+      return (await secretNames(environment, run, pause)).includes("MAINTENANCE");
     },
   };
   const stored = (await store.query(STORED_COLUMNS)).join(", ");

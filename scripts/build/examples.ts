@@ -1,8 +1,8 @@
 // The example of an operation in each language, in the form of the guide's: tabs, with programs that fail if anything
 // does.
 
-import { description } from "../../src/openapi/document.ts";
 import { IDEMPOTENCY_HEADER } from "../../src/http/idempotency.ts";
+import { description } from "../../src/openapi/document.ts";
 import { printJson } from "../../src/values/json.ts";
 
 export interface Call {

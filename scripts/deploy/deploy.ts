@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exit, onInterruption, printable, readArguments } from "../command-line.ts";
 import { committed, distance } from "../commit.ts";
-import { readEnvironment, trialOf } from "../environment.ts";
+import { readEnvironment, secretNames, trialOf } from "../environment.ts";
 import { retry, WranglerFailed, wrangler } from "../wrangler.ts";
 import { makeTrialKey } from "./gate.ts";
 import { INTERVAL } from "./poll.ts";
@@ -61,17 +61,12 @@ npx wrangler deploy --env ${name}`);
     }
   }
 
-  async function secretNames(): Promise<string[]> {
-    const secrets: { name: string }[] = JSON.parse(await retry(() => run(["secret", "list", "--env", name]), interval));
-    return secrets.map((secret) => secret.name);
-  }
-
   /** Everything before callers are affected. Returns the commit, and what serves. */
   async function test(): Promise<[commit: string, before: string]> {
     const commit = commitToDeploy();
     const place = distance();
     begin(`Commit ${commit}${place && ` (${place})`}`);
-    if (!(await secretNames()).includes("API_KEY")) {
+    if (!(await secretNames(name, run, interval)).includes("API_KEY")) {
       throw new Refused(`The Worker ${worker} has no secret API_KEY, without which Wrangler deploys nothing. Set it:
 npx wrangler secret put API_KEY --env ${name}`);
     }
@@ -148,7 +143,7 @@ See "All callers get errors" in docs/OPERATIONS.md or, to go back, "A new versio
   if (githubOutput && base) appendFileSync(githubOutput, `url=${base}\n`);
   await confirm(version, base, before);
   console.log(`The version before: ${before}. To go back: "A new version is bad" in docs/OPERATIONS.md.`);
-  const secrets = await secretNames().catch(() => undefined);
+  const secrets = await secretNames(name, run, interval).catch(() => undefined);
   if (!secrets) console.log(`Whether the service is closed could not be read: npx wrangler secret list --env ${name}`);
   else if (secrets.includes("MAINTENANCE")) {
     console.log('The service is closed for maintenance: "Open the service" in docs/OPERATIONS.md.');
