@@ -2,7 +2,6 @@
 // the guide shows, and behind a network that fails, where an example must fail and say why. Two things are replaced:
 // lists start after the animals that earlier tests and runs have added, and where nothing answers, 30 seconds are 2.
 
-import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { type ServerResponse, STATUS_CODES } from "node:http";
 import { tmpdir } from "node:os";
@@ -20,6 +19,7 @@ import { INT64 } from "../../src/values/int64.ts";
 import { componentOf } from "../conformance.ts";
 import { launch, outcome } from "../processes.ts";
 import { startServer } from "../server.ts";
+import { LANGUAGES, RAY } from "./languages.ts";
 import { send } from "./send.ts";
 import { API_KEY, addAnimal, ORIGIN } from "./service.ts";
 
@@ -35,7 +35,6 @@ const anyStore = (text = "") => text.replace(/<http.*?\/v1/, "</v1").replace(/("
 
 type Respond = (response: ServerResponse, status: number, body: string) => void;
 const WAIT = { "Retry-After": "1" };
-const RAY = "9e7ef1dc58252cea-AMS"; // the header cf-ray of every response, which reports of problems need
 const shows = (status: string, body = "") => RegExp(`(${status})[\\s\\S]+${RAY}[\\s\\S]+${body}`);
 /**
  * Ways in which the network can fail: what every example shows, how many requests those that retry send if each fails,
@@ -78,17 +77,8 @@ const EXAMPLES: Record<string, RegExp> = {
 const PLAIN_CURL = /^curl -i [^|]+$/;
 const SHOWN_BY_CURL = ["redirect", "otherHtml", "otherJson", "empty", "shortened"];
 
-/** How a reader runs an example of each language, named as in its code block. The program's text follows. */
-const LANGUAGES: Record<string, { needs: string[]; command: string[] }> = {
-  sh: { needs: ["sh", "curl", "openssl"], command: ["sh", "-c"] },
-  js: { needs: [], command: [process.execPath, "--input-type=module", "--eval"] },
-  python: { needs: ["python3"], command: ["python3", "-c"] },
-};
-
 /** The 30 of the seconds that an example waits for a response. */
 const TIMEOUT = /(?<=--max-time |timeout=|timeout\()30(?=\D)/g;
-
-const isInstalled = (program: string) => spawnSync(program, ["--help"], { stdio: "ignore" }).error === undefined;
 
 /** Each run of an example: how its requests fail, if they do, and the ids in the responses of the service. */
 const runs: { failures: string[]; requests: number; ids: number[] }[] = [];
@@ -170,10 +160,7 @@ it("states the same limits, dates and headers as the service", () => {
   expect(facts.filter((fact) => !guide.includes(fact))).toEqual([]);
 });
 
-for (const [language, { needs, command }] of Object.entries(LANGUAGES)) {
-  const missing = needs.filter((program) => !isInstalled(program));
-  const skipped = missing.length > 0 ? ` (SKIPPED: ${missing.join(", ")} is not installed)` : "";
-
+for (const [language, { command, skipped }] of Object.entries(LANGUAGES)) {
   describe.skipIf(skipped)(`the examples in ${language}${skipped}`, { concurrent: true }, () => {
     it.for(withExamples)("%s", async ([title, section]) => {
       const [, , example = expect.fail()] = examplesIn(section).find(([, name]) => name === language) ?? [];

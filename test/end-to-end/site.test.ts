@@ -1,6 +1,5 @@
 // The static site over HTTP, what it is built from, and the examples of its operations.
 
-import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { describeOperation, describeOperations, operations } from "../../scripts/build/reference.ts";
 import { STATUS } from "../../src/http/errors.ts";
@@ -9,10 +8,10 @@ import { printJson } from "../../src/values/json.ts";
 import { componentOf, describedOperations } from "../conformance.ts";
 import { launch, outcome } from "../processes.ts";
 import { startServer } from "../server.ts";
+import { LANGUAGES, RAY } from "./languages.ts";
 import { send } from "./send.ts";
 import { API_KEY, addAnimal, IS_REMOVED, KEY, ORIGIN } from "./service.ts";
 
-const RAY = "9e7ef1dc58252cea-AMS";
 /** Responses that are not from the service. Without a status, that of a success. */
 const FOREIGN: [status: number | undefined, body: string][] = [
   [302, ""],
@@ -109,17 +108,11 @@ it("describes an error once, on one line, and its body once", () => {
   expect(describeOperations().split('"code":')).toHaveLength(2);
 });
 
-const LANGUAGES: Record<string, { needs: string; command: string[] }> = {
-  sh: { needs: "curl", command: ["sh", "-c"] },
-  js: { needs: process.execPath, command: [process.execPath, "--input-type=module", "--eval"] },
-  python: { needs: "python3", command: ["python3", "-c"] },
-};
-
 describe.each(operations)("the examples of $operationId", (operation) => {
   const isRemoved = operation.deprecated && IS_REMOVED ? " (SKIPPED: the operation was removed)" : "";
 
-  for (const [language, { needs, command }] of Object.entries(LANGUAGES)) {
-    const missing = spawnSync(needs, ["--version"]).status === 0 ? isRemoved : ` (SKIPPED: ${needs} is not installed)`;
+  for (const [language, { command, skipped }] of Object.entries(LANGUAGES)) {
+    const missing = skipped || isRemoved;
 
     it.skipIf(missing)(`run in ${language}, and show why they fail${missing}`, async () => {
       const id = await addAnimal();
