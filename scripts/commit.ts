@@ -27,8 +27,10 @@ export function committed(): string {
   if (!existsSync(join(ROOT, ".git"))) return "unknown";
   const hash = abbreviatedHash();
   const files = changedFiles();
-  if (files) throw new Error(`This folder has changes that are not committed:\n${files}`);
-  return hash;
+  if (!files) return hash;
+  throw new Error(`A deployment takes a commit, and these files are not in it, or may differ:
+${files}
+Commit or remove them, or deploy the folder as it is, without a test: npx wrangler deploy --env <environment>`);
 }
 
 /** How far the commit is from origin/main, as it was last fetched. Empty if that is unknown. */
@@ -47,8 +49,21 @@ export function distance(): string {
   }
 }
 
-// Untracked files count, because an untracked migration is applied too.
-const changedFiles = () => git("status", "--porcelain", "--untracked-files");
+/** What would be deployed and is not in the commit, or may differ from it, with a reason if Git would not show it. */
+function changedFiles(): string {
+  const generated = ":!src/worker-configuration.d.ts";
+  const ignored = git("ls-files", "--others", "--ignored", "--exclude-standard", "--", "src", "migrations", generated);
+  // A small letter: --assume-unchanged. S: --skip-worktree, or a sparse checkout.
+  const hidden = git("ls-files", "-v").match(/^[a-zS] .*/gm) ?? [];
+  return [
+    // An untracked migration would be applied, too.
+    git("status", "--porcelain", "--untracked-files"),
+    ignored.replaceAll(/^.+/gm, "$& (ignored by Git)"),
+    ...hidden.map((line) => `${line.slice(2)} (marked assume-unchanged or skip-worktree)`),
+  ]
+    .filter(Boolean)
+    .join("\n");
+}
 
 function abbreviatedHash(): string {
   // An archive may have been unpacked inside a different repository.

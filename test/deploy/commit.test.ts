@@ -41,7 +41,34 @@ it("takes a folder without changes, and lists the files that have some", async (
   expect([committed(), currentCommit()]).toEqual([hash, hash]);
   // An untracked migration is applied, too.
   writeFileSync(join(folder, "0003_untracked.sql"), "");
-  expect(committed).toThrow("This folder has changes that are not committed:\n?? 0003_untracked.sql");
+  expect(committed).toThrow("these files are not in it, or may differ:\n?? 0003_untracked.sql\nCommit or remove them");
+  expect(currentCommit()).toBe(`${hash}-dirty`);
+});
+
+it("finds what Git does not show", async () => {
+  const { committed, currentCommit } = await project();
+  git(folder, "init", "--quiet");
+  const place = (path: string, text = "") => {
+    mkdirSync(join(folder, path, ".."), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  };
+  place(".gitignore", ".env\n*.local.sql\n/src/worker-configuration.d.ts\n/dist/\n");
+  for (const file of ["src/assumed.ts", "src/skipped.ts", "docs/a.md"]) place(file);
+  const hash = commit(folder);
+  // These are not deployed.
+  for (const file of ["src/worker-configuration.d.ts", "dist/index.html", ".env"]) place(file);
+  expect([committed(), currentCommit()]).toEqual([hash, hash]);
+  for (const file of ["src/site/.env", "migrations/0003.local.sql"]) place(file);
+  git(folder, "update-index", "--assume-unchanged", "src/assumed.ts");
+  git(folder, "update-index", "--skip-worktree", "src/skipped.ts");
+  for (const file of ["src/assumed.ts", "src/skipped.ts"]) place(file, "changed");
+  expect(git(folder, "status", "--porcelain")).toBe("");
+  expect(committed).toThrow(`may differ:
+migrations/0003.local.sql (ignored by Git)
+src/site/.env (ignored by Git)
+src/assumed.ts (marked assume-unchanged or skip-worktree)
+src/skipped.ts (marked assume-unchanged or skip-worktree)
+`);
   expect(currentCommit()).toBe(`${hash}-dirty`);
 });
 
