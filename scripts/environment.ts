@@ -1,12 +1,11 @@
 // The environments: the deployed ones, as wrangler.toml describes them, and the local one.
 
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
-import { retry, wrangler } from "./wrangler.ts";
+import { parse } from "smol-toml";
+import { WRANGLER_TOML, wrangler } from "./wrangler.ts";
 
 const ROOT = join(import.meta.dirname, "..");
-const WRANGLER_TOML = join(ROOT, "wrangler.toml");
 // Next to the local database, so that removing the store removes this too.
 const APPLIED = join(ROOT, ".wrangler/state/v3/d1/applied-migrations.txt");
 
@@ -16,28 +15,34 @@ export const LOCAL = "local";
 /** The section of wrangler.toml for the trial Worker of an environment, on which a deployment is tested. */
 export const trialOf = (name: string) => `${name}-trial`;
 
-/** The names of the deployed environments that have a trial Worker. Does not load Wrangler, which would need 170 MB. */
+/** What the scripts read of a section of wrangler.toml. */
+interface Section {
+  name?: string;
+  d1_databases?: { database_name?: string; database_id?: string }[];
+}
+
+/** The sections of wrangler.toml by name. That of the top level, which is not deployed, has an empty name. */
+export function readSections(): Record<string, Section> {
+  const { env = {}, ...topLevel } = parse(readFileSync(WRANGLER_TOML, "utf8"));
+  return { ...(env as Record<string, Section>), "": topLevel };
+}
+
+/** The names of the deployed environments. */
 export function environmentNames(): string[] {
-  const tables = readFileSync(WRANGLER_TOML, "utf8").matchAll(/^\[env\.([\w-]+)\]/gm);
-  const sections = [...tables].map(([, name = ""]) => name);
-  return sections.filter((name) => sections.includes(trialOf(name)));
+  return Object.keys(readSections()).filter((name) => name && !name.endsWith(trialOf("")));
 }
 
 /** Throws if the environment is not in wrangler.toml. */
 export function readEnvironment(name: string) {
   const names = environmentNames();
   if (!names.includes(name)) throw new Error(`The environment must be ${names.join(" or ")}.`);
-  // Loaded only here, because that takes half a second.
-  const { unstable_readConfig }: typeof import("wrangler") = createRequire(import.meta.url)("wrangler");
-  const { name: worker } = unstable_readConfig({ config: WRANGLER_TOML, env: name });
-  return { name, worker };
+  const { [name]: section, "": topLevel } = readSections();
+  return { name, worker: section?.name ?? `${topLevel?.name}-${name}` };
 }
 
-/**
- * The names of the secrets of an environment's Worker. Tried as retry() does with this `pause`. Throws WranglerFailed.
- */
-export async function secretNames(name: string, run: typeof wrangler, pause: number): Promise<string[]> {
-  const secrets: { name: string }[] = JSON.parse(await retry(() => run(["secret", "list", "--env", name]), pause));
+/** The names of the secrets of an environment's Worker. Throws WranglerFailed. */
+export async function secretNames(name: string, run: typeof wrangler): Promise<string[]> {
+  const secrets: { name: string }[] = JSON.parse(await run(["secret", "list", "--env", name]));
   return secrets.map((secret) => secret.name);
 }
 

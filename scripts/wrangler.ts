@@ -4,12 +4,16 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout } from "node:timers/promises";
 import { stripVTControlCharacters } from "node:util";
 
 // Not import.meta.resolve, which Vitest lacks where it sets up.
 const WRANGLER = createRequire(import.meta.url).resolve("wrangler");
+
+// Passed to every command: otherwise a wrangler.json in any folder above would win.
+export const WRANGLER_TOML = join(import.meta.dirname, "../wrangler.toml");
 
 // Without the banner, Wrangler does not ask the registry for its newest version either. Below this log level, it would
 // not print JSON. Its log files would keep copies of whole stores, readable by everyone.
@@ -32,6 +36,8 @@ either ("Set up an environment" in docs/OPERATIONS.md), and the Worker:\nnpx wra
     `The database $1 does not exist in this account (npx wrangler whoami). Create it, in a location that cannot be
 changed later ("Set up an environment" in docs/OPERATIONS.md):\nnpx wrangler d1 create $1 --location=<location>`,
   ],
+  [/.*code: 7404.*/, '$&\nThe database was deleted: see "Remove or move an environment" in docs/OPERATIONS.md.'],
+  [/[\s\S]*(Build failed|Running custom build)[\s\S]*/, "$&\nCorrect the commit, and deploy."],
 ];
 
 /** A Wrangler command failed. The message contains what it printed, or the remedy. */
@@ -60,7 +66,7 @@ export interface Options {
  * as a local database) end with this process. Throws WranglerFailed.
  */
 export async function wrangler(args: string[], { env, warn }: Options = {}): Promise<string> {
-  const child = spawn(process.execPath, ["--no-warnings", WRANGLER, ...args], {
+  const child = spawn(process.execPath, ["--no-warnings", WRANGLER, ...args, "--config", WRANGLER_TOML], {
     env: { ...process.env, ...OUTPUT, ...env },
     // Without a terminal Wrangler asks nothing, and answers its own questions with the default.
     stdio: ["ignore", "pipe", "pipe"],
@@ -80,20 +86,17 @@ export async function wrangler(args: string[], { env, warn }: Options = {}): Pro
   return output;
 }
 
-const TRIES = 5;
-
 /**
- * Tries five times what can be repeated, until Wrangler does not fail: again after `pause` milliseconds, then after
- * twice as many. Not if the failure has a remedy. Throws the last failure.
+ * Tries what can be repeated until Wrangler does not fail: again after `pause` milliseconds, then after twice as many.
+ * Not if the failure has a remedy. Throws the last failure.
  */
-export async function retry<T>(work: () => Promise<T>, pause: number): Promise<T> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await work();
-    } catch (failure) {
-      if (tries === TRIES || !(failure instanceof WranglerFailed) || failure.hasRemedy) throw failure;
-      await setTimeout(pause * 2 ** (tries - 1));
-    }
+export async function retry<T>(work: () => Promise<T>, pause: number, tries = 5): Promise<T> {
+  try {
+    return await work();
+  } catch (failure) {
+    if (tries === 1 || !(failure instanceof WranglerFailed) || failure.hasRemedy) throw failure;
+    await setTimeout(pause);
+    return retry(work, pause * 2, tries - 1);
   }
 }
 

@@ -55,7 +55,7 @@ export async function openStore(environment: string, run: typeof wrangler = wran
 
     /** Whether the service of an environment in an account is closed to callers. */
     async isClosed(): Promise<boolean> {
-      return (await secretNames(environment, run, pause)).includes("MAINTENANCE");
+      return (await retry(() => secretNames(environment, run), pause)).includes("MAINTENANCE");
     },
   };
   const stored = (await store.query(STORED_COLUMNS)).join(", ");
