@@ -4,7 +4,8 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
-import { TRIAL_HEADER } from "../scripts/deploy/gate.ts";
+import { text } from "node:stream/consumers";
+import { ADA, REX } from "../scripts/deploy/smoke.ts";
 import { type Options, WranglerFailed } from "../scripts/wrangler.ts";
 import { CHALLENGE, INVALID_TOKEN } from "../src/http/authentication.ts";
 import { DEPRECATION_HEADERS } from "../src/pets/deprecation.ts";
@@ -22,40 +23,36 @@ export const versionId = (n: number) => `00000000-0000-4000-8000-${String(n).pad
 
 /** Staging serves the version `current`, and the trial Worker does not exist yet. */
 export async function startAccount() {
-  const servers = {
-    staging: await startServer((request, response) => {
-      const [status, body, headers] = serve("staging", request);
+  const start = (section: Section) =>
+    startServer(async (request, response) => {
+      const [status, body, headers] = serve(section, request, await text(request));
       response.writeHead(status, headers).end(body);
-    }),
-    "staging-trial": await startServer((request, response) => {
-      const isOpen = request.headers[TRIAL_HEADER.toLowerCase()] === account.trialKey;
-      const [status, body, headers] = isOpen ? serve("staging-trial", request) : [404, ""];
-      response.writeHead(status, headers).end(body);
-    }),
-  };
+    });
+  const servers = { staging: await start("staging"), "staging-trial": await start("staging-trial") };
 
-  function serve(section: Section, { method, url = "", headers }: IncomingMessage): Canned {
-    const [version = ""] = account.live[section]?.split("@") ?? [];
+  function serve(section: Section, { method, url = "", headers }: IncomingMessage, sent: string): Canned {
+    const version = account.live[section]?.split(" ")[0] ?? "";
     const request = `${method} ${url.replace(/^\/v1/, "")}`;
     account.onMoment(section === "staging" ? request : `trial ${request}`);
-    const [status, body, others] = account.onRequest(version, request) ?? answerOf(request, headers);
+    const [status, body, others] = account.onRequest(version, request, sent) ?? answerOf(request, headers, sent);
     return [status, body, { "Worker-Version": version, ...others }];
   }
 
   const account = {
     base: `${servers.staging.origin}/v1`,
     trialBase: `${servers["staging-trial"].origin}/v1`,
-    /**
-     * What the Workers serve, as Wrangler writes it, with the greatest share first. Undefined if one does not exist.
-     */
-    live: { staging: "current@100%", "staging-trial": undefined } as Record<Section, string | undefined>,
+    /** The versions that the Workers serve, the first with the greatest share. Undefined if one does not exist. */
+    live: { staging: "current", "staging-trial": undefined } as Record<Section, string | undefined>,
     /** The same as Cloudflare describes it, in an order that is not documented. */
     versions(section: Section) {
-      const shares = account.live[section]?.split(" ").map((share) => share.split("@")) ?? [];
-      return shares.reverse().map(([version_id, share = ""]) => ({ version_id, percentage: parseFloat(share) }));
+      const [first = "", ...others] = account.live[section]?.split(" ") ?? [];
+      const shares = others.map((version_id) => ({ version_id, percentage: 10 }));
+      return [...shares, { version_id: first, percentage: 100 - 10 * others.length }];
     },
     /** The key of the trial Worker. */
     trialKey: "",
+    /** How many animals are in the trial's database. */
+    trialRows: 2,
     /** The names of the secrets of staging's Worker. */
     secrets: ["API_KEY", "API_KEY_ALICE"],
     /** How many versions were uploaded. */
@@ -67,7 +64,7 @@ export async function startAccount() {
     /** Called after each command. What it throws, the command throws. */
     onDone: (_command: string): void => {},
     /** Called for each request. Replaces the answer of the version. */
-    onRequest: (_version: string, _request: string): Canned | undefined => undefined,
+    onRequest: (_version: string, _request: string, _body: string): Canned | undefined => undefined,
     /** Runs a Wrangler command. */
     async run(args: string[], { env, warn }: Options = {}): Promise<string> {
       const position = args.indexOf("--env");
@@ -90,7 +87,7 @@ export async function startAccount() {
       const version = versionId(++account.uploaded);
       const [, secrets] = args.slice(args.indexOf("--secrets-file"));
       if (section === "staging-trial") account.trialKey = JSON.parse(readFileSync(String(secrets), "utf8")).API_KEY;
-      account.live[section] = `${version}@100%`;
+      account.live[section] = version;
       const record = { type: "deploy", version_id: version, targets: [servers[section].origin] };
       writeFileSync(String(env["WRANGLER_OUTPUT_FILE_PATH"]), `{"type":"session"}\n${JSON.stringify(record)}\n`);
       return "";
@@ -100,26 +97,35 @@ export async function startAccount() {
     if (command.startsWith("deployments status")) return JSON.stringify({ versions: account.versions(section) });
     if (command.startsWith("secret list")) return JSON.stringify(account.secrets.map((name) => ({ name })));
     if (command.startsWith("d1 time-travel info")) return '{"bookmark":"a bookmark"}';
+    if (command.startsWith("d1 execute")) {
+      const isCount = String(args.at(-1)).startsWith("SELECT count");
+      return JSON.stringify([{ results: isCount ? [{ rows: account.trialRows }] : [{ drop: "DROP", name: "pets" }] }]);
+    }
     return "";
   }
   return account;
 }
 
-const PET = '{"id":7,"name":"Rex","categoryId":1,"status":"sold"}';
-const error = (status: number, code: string, challenge = ""): Canned => [
+const error = (status: number, code: string, headers: Record<string, string> = {}): Canned => [
   status,
   `{"code":"${code}"}`,
-  { "WWW-Authenticate": challenge, ...(status === 404 && DEPRECATION_HEADERS) },
+  headers,
 ];
 
-/** What a good version answers. Every key but `wrong` is valid. */
-function answerOf(request: string, headers: IncomingMessage["headers"]): Canned {
-  const { authorization, "content-type": type } = headers;
-  if (!authorization) return error(401, "unauthorized", CHALLENGE);
-  if (authorization === "Bearer wrong") return error(401, "unauthorized", INVALID_TOKEN);
+/** What a good version answers that has two animals. Every key but `wrong` is valid. */
+function answerOf(request: string, headers: IncomingMessage["headers"], body: string): Canned {
+  const { authorization, "content-type": type, "idempotency-key": key } = headers;
+  if (!authorization) return error(401, "unauthorized", { "WWW-Authenticate": CHALLENGE });
+  if (authorization === "Bearer wrong") return error(401, "unauthorized", { "WWW-Authenticate": INVALID_TOKEN });
   if (type === "text/plain") return error(415, "unsupported_media_type");
-  if (request === "POST /pets") return error(400, "bad_request");
   if (request === "GET /nothing") return error(404, "not_found");
-  if (request === "GET /pets/7") return [200, PET, DEPRECATION_HEADERS];
-  return [200, `[${PET}]`, { Link: '<http://localhost/v1/pets?limit=1&after=7>; rel="next"' }];
+  if (request === "GET /pets/1") return [200, REX, DEPRECATION_HEADERS];
+  if (request === "POST /pets") {
+    if (key === "rex" && body.includes("Rex")) return [201, REX, { Location: "/v1/pets/1" }];
+    if (key === "ada" && body.includes("Ada")) return [201, ADA, { Location: "/v1/pets/2" }];
+    return key ? error(422, "unprocessable_content") : error(400, "bad_request");
+  }
+  if (request === "GET /pets?status=pending") return [200, "[]"];
+  if (/(after=1|status=sold)$/.test(request)) return [200, `[${ADA}]`];
+  return [200, `[${REX}]`, { Link: '<http://localhost/v1/pets?limit=1&after=1>; rel="next"' }];
 }

@@ -19,10 +19,9 @@ const refuse = (status: number, code: number, message: string) =>
 export async function startCloudflare() {
   const account = await startAccount();
   account.live.staging = undefined;
-  const sqlite = new DatabaseSync(":memory:");
   const cloudflare = Object.assign(account, {
-    sqlite,
-    databases: [] as Record<string, string>[],
+    /** The databases by name. The id of one is its name. */
+    databases: {} as Record<string, DatabaseSync>,
     /** The Worker, the annotations and the modules of each upload. */
     uploads: [] as { section: Section; annotations?: Record<string, string>; modules: string }[],
     /** The requests to the API, such as `POST /d1/database`. */
@@ -39,19 +38,25 @@ export async function startCloudflare() {
   });
   const sectionOf = (name = "") => name.replace("animal-store-", "") as Section;
 
-  router.get("/d1/database/:id", ({ params }) => {
-    const database = cloudflare.databases.find(({ uuid, name }) => [uuid, name].includes(params["id"]));
-    return database ? ok(database) : refuse(404, 7404, "The database does not exist.");
+  router.get("/d1/database", () => ok(Object.keys(cloudflare.databases).map((name) => ({ uuid: name, name }))));
+  router.post("/d1/database", async (request) => {
+    const { name } = (await request.json()) as { name: string };
+    cloudflare.databases[name] = new DatabaseSync(":memory:");
+    return ok({ uuid: name, name });
   });
-  const run = (sql: string, params: string[] = []) =>
+  router.all("/d1/database/:id/*?", ({ params: { id = "" } }) =>
+    cloudflare.databases[id] ? undefined : refuse(404, 7404, "The database does not exist."),
+  );
+  router.get("/d1/database/:id", ({ params: { id } }) => ok({ uuid: id, name: id }));
+  const run = (database = "", sql: string, params: string[] = []) =>
     splitSqlQuery(sql).map((statement) => ({
       success: true,
       meta: {},
-      results: sqlite.prepare(statement).all(...params),
+      results: cloudflare.databases[database]?.prepare(statement).all(...params),
     }));
   router.post("/d1/database/:id/query", async (request) => {
     const { sql, params } = (await request.json()) as { sql: string; params?: string[] };
-    return ok(run(sql, params));
+    return ok(run(request.params["id"], sql, params));
   });
   router.get("/d1/database/:id/time_travel/bookmark", () => ok({ bookmark: BOOKMARK }));
 
@@ -64,7 +69,7 @@ export async function startCloudflare() {
     const fault = cloudflare.importFaults.shift();
     if (fault === "before")
       return ok({ success: true, status: "error", messages: [], errors: ['{"D1_RESET_DO":true}'] });
-    const results = run(files.get(etag) ?? "");
+    const results = run(request.params["id"], files.get(etag) ?? "");
     if (fault === "after") return refuse(500, 7500, "Network connection lost.");
     const meta = { duration: 0, rows_read: 0, rows_written: 0, size_after: 0 };
     const result = { num_queries: results.length, final_bookmark: BOOKMARK, meta };
@@ -95,7 +100,7 @@ export async function startCloudflare() {
   // The first upload makes a Worker, and puts the version live.
   router.put("/workers/scripts/:name", async (request) => {
     const { section, id, response } = await upload(request);
-    account.live[section] = `${id}@100%`;
+    account.live[section] = id;
     return response;
   });
 
@@ -117,19 +122,15 @@ export async function startCloudflare() {
     ok({ deployments: [{ ...metadata, id: "deployment", versions: account.versions(sectionOf(params["name"])) }] }),
   );
   router.post("/workers/scripts/:name/deployments", async (request) => {
-    const { versions } = (await request.json()) as { versions: { version_id: string; percentage: number }[] };
-    const shares = versions.map(({ version_id, percentage }) => `${version_id}@${percentage}%`);
-    account.live[sectionOf(request.params["name"])] = shares.join(" ");
+    const { versions } = (await request.json()) as { versions: { version_id: string }[] };
+    account.live[sectionOf(request.params["name"])] = versions.map(({ version_id }) => version_id).join(" ");
     return ok({ id: "deployment" });
   });
   // What Wrangler reads of a Worker at various paths.
   const subdomain = { enabled: true, previews_enabled: false };
-  const worker = () => {
-    const bindings = [{ type: "d1", name: "DB", id: cloudflare.databases[0]?.["uuid"] }];
-    return { ...subdomain, subdomain, default_environment: { script: { tag: null, tags: [] } }, bindings };
-  };
+  const worker = { ...subdomain, subdomain, default_environment: { script: { tag: null, tags: [] } }, bindings: [] };
   for (const path of ["services/:name", "workers/:name", "scripts/:name/:part"]) {
-    router.all(`/workers/${path}`, () => ok(worker()));
+    router.all(`/workers/${path}`, () => ok(worker));
   }
   router.all("*", ({ method, url }) => {
     console.error(`The stand-in for Cloudflare's API does not know ${method} ${url}`);

@@ -6,7 +6,6 @@ import { isSecretName } from "../../src/http/authentication.ts";
 import { CLOSED } from "../../src/http/maintenance.ts";
 import { CALLER_HEADER, VERSION_HEADER } from "../../src/http/responses.ts";
 import { printable } from "../command-line.ts";
-import { TRIAL_HEADER } from "./gate.ts";
 
 export type Target = {
   /** The base URL, which ends in /v1. */
@@ -15,17 +14,12 @@ export type Target = {
   version?: string;
   /** An API key. It is hidden in all messages. */
   key?: string;
-  /** Whether this is a trial Worker, which requires the key in a header of its own, too. */
-  isTrial?: boolean;
   /** Called with the name of the secret that holds the key, for each response that contains it. */
   onSecret?: (name: string) => void;
 };
 
-/**
- * The milliseconds between two tries of a request, and until it is not tried again. An aborted `signal` ends all
- * waiting.
- */
-export type Limits = { interval: number; patience: number; signal?: AbortSignal };
+/** The milliseconds between two tries of a request, and until it is not tried again. */
+export type Limits = { interval: number; patience: number };
 
 export type Reply = Awaited<ReturnType<typeof send>>;
 
@@ -40,14 +34,13 @@ const REJECTED = '\nCloudflare may have rejected the request: see "Domain" in do
  * row. Throws if it does not in time.
  */
 export async function poll(target: Target, path: string, request: RequestInit, limits: Limits, times = 1) {
-  const { interval, patience, signal } = limits;
+  const { interval, patience } = limits;
   const until = Date.now() + patience;
   for (let inARow = 0; ; await wait(interval)) {
     try {
-      const reply = await send(target, path, request, signal);
+      const reply = await send(target, path, request);
       if (++inARow === times) return reply;
     } catch (failure) {
-      signal?.throwIfAborted();
       if (Date.now() + interval > until) throw failure;
       inARow = 0;
     }
@@ -55,26 +48,22 @@ export async function poll(target: Target, path: string, request: RequestInit, l
 }
 
 /** Throws if nothing answers, or with too much, or with 429 or 503, or a different version. */
-async function send(target: Target, path: string, request: RequestInit, signal?: AbortSignal) {
-  const { base, version, key, isTrial, onSecret } = target;
-  const headers = new Headers(request.headers);
-  if (key && isTrial) headers.set(TRIAL_HEADER, key);
-  const timeout = AbortSignal.timeout(REQUEST_TIMEOUT);
-  const init = { ...request, headers, signal: signal ? AbortSignal.any([signal, timeout]) : timeout };
+async function send({ base, version, key, onSecret }: Target, path: string, request: RequestInit) {
   /** For messages, what a server can have sent: shortened, on one line, and without the key. */
   const excerpt = (text: string, length = 300) => {
     const hidden = key ? text.replaceAll(key, "<key>").replaceAll(encodeURIComponent(key), "<key>") : text;
     return printable(hidden.replaceAll(/\s+/g, " ").slice(0, length));
   };
   const url = excerpt(base + path);
-  const [response, text] = await fetchText(base + path, init).catch(({ message, cause }: Error) => {
+  const [response, text] = await fetchText(base + path, request).catch(({ message, cause }: Error) => {
     throw new Error(`${url} does not answer: ${excerpt(cause instanceof Error ? cause.message : message)}`);
   });
   const { status } = response;
   // A success can have animals of the store, and a workflow keeps what is printed.
   const body = excerpt(text, status < 300 ? 20 : 300);
   const secret = response.headers.get(CALLER_HEADER) ?? "";
-  if (headers.get("Authorization") === `Bearer ${key}` && isSecretName(secret)) onSecret?.(excerpt(secret));
+  const hasKey = new Headers(request.headers).get("Authorization") === `Bearer ${key}`;
+  if (hasKey && isSecretName(secret)) onSecret?.(excerpt(secret));
   const [answering] = /^[\w-]{1,36}$/.exec(excerpt(response.headers.get(VERSION_HEADER) ?? "")) ?? [];
   if (version && answering !== version) {
     const hint = answering ? OTHER : status === 403 ? REJECTED : "";
@@ -87,8 +76,9 @@ async function send(target: Target, path: string, request: RequestInit, signal?:
   return { request: sent, response, status, text, body, isClosed, excerpt };
 }
 
-async function fetchText(url: string, init: RequestInit): Promise<[Response, string]> {
-  const response = await fetch(url, { ...init, redirect: "manual" });
+async function fetchText(url: string, request: RequestInit): Promise<[Response, string]> {
+  const signal = AbortSignal.timeout(REQUEST_TIMEOUT);
+  const response = await fetch(url, { ...request, signal, redirect: "manual" });
   let text = "";
   for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
     text += chunk;

@@ -5,8 +5,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { unstable_readConfig as readConfig } from "wrangler";
-import { baseIn, readTask, deploy as runDeployment } from "../../scripts/deploy/deploy.ts";
+import { readTask, deploy as runDeployment } from "../../scripts/deploy/deploy.ts";
 import { parseKey } from "../../scripts/deploy/key.ts";
+import { trialDatabase } from "../../scripts/deploy/trial.ts";
+import { baseIn } from "../../scripts/deploy/worker.ts";
 import { environmentNames, readEnvironment, trialOf } from "../../scripts/environment.ts";
 import { WranglerFailed } from "../../scripts/wrangler.ts";
 import { type Account, startAccount, versionId } from "../account.ts";
@@ -16,12 +18,10 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const GITHUB_OUTPUT = join(folder, "output");
 
 let account: Account;
-let interruption: AbortController;
 let readCommit: () => string;
 let printed: string[];
 beforeEach(async () => {
   account = await startAccount();
-  interruption = new AbortController();
   readCommit = () => "abc1234";
   printed = [];
   for (const stream of ["log", "error"] as const) {
@@ -30,35 +30,38 @@ beforeEach(async () => {
 });
 afterEach(() => account[Symbol.asyncDispose]());
 
-/** Deploys to staging. Returns the message of the failure, if any. */
+/** Deploys to staging. Returns the message of the failure, if any, and what the progress adds to it. */
 async function deploy(env: NodeJS.Dict<string> = {}, run = account.run): Promise<string> {
+  const progress = { ending: "" };
   const tools = { run, readCommit, interval: 1, patience: 0 };
-  return runDeployment(readTask(["staging"], { GITHUB_OUTPUT, ...env }), interruption.signal, tools).then(
+  return runDeployment(readTask(["staging"], { GITHUB_OUTPUT, ...env }), progress, tools).then(
     () => "",
-    ({ message }: Error) => message,
+    ({ message }: Error) => `${message}\n${progress.ending}`,
   );
 }
 
-const interrupt = () => interruption.abort(new Error("Interrupted by SIGINT."));
-
 const COMMANDS = [
   "secret list staging",
+  "deployments status staging",
+  "deploy staging-trial",
+  ...Array(3).fill("d1 execute animal-store-staging-trial staging-trial"),
+  "d1 migrations apply animal-store-staging-trial staging-trial",
   "d1 time-travel info DB staging",
   "d1 migrations apply DB staging",
-  "deploy staging-trial",
   "deployments status staging",
   "deploy staging",
   "secret list staging",
 ];
-const UNCHANGED = "This deployment has not changed animal-store-staging.\n";
-const SECTION = '\nSee "A deployment failed" in docs/OPERATIONS.md.';
+const AGAIN = "To deploy again: npm run deploy:staging";
+const UNCHANGED = `Nothing has changed in animal-store-staging. ${AGAIN}`;
+const LIVE = `Version ${versionId(2)} is live. The version before: current
+To go back: "A new version is bad" in docs/OPERATIONS.md.`;
 
-/** All moments of a deployment that succeeds: its commands and requests. */
-async function momentsOf(): Promise<string[]> {
-  const moments: string[] = [];
-  account.onMoment = (moment) => moments.push(moment);
-  expect(await deploy()).toBe("");
-  return moments;
+/** Makes a command fail, this many times. */
+function breakDown(command: string, times = Number.POSITIVE_INFINITY, output = "502 Bad Gateway"): void {
+  account.onMoment = (moment) => {
+    if (moment === command && times-- > 0) throw new WranglerFailed("d1", output);
+  };
 }
 
 it("tests the commit on the trial Worker, and then deploys it", async () => {
@@ -80,53 +83,51 @@ it("tests the commit on the trial Worker, and then deploys it", async () => {
     ["deploy", "--env", "staging", "--tag", "abc1234"],
   ]);
   expect(existsSync(dirname(secrets))).toBe(false);
-  expect(account.live).toEqual({ staging: `${versionId(2)}@100%`, "staging-trial": `${versionId(1)}@100%` });
+  expect(account.live).toEqual({ staging: versionId(2), "staging-trial": versionId(1) });
   expect(printed.slice(-2)).toEqual([
-    `animal-store-staging: version ${versionId(2)} serves all requests at ${account.base}`,
-    'The version before: current@100%. To go back: "A new version is bad" in docs/OPERATIONS.md.',
+    `Commit abc1234 is deployed: version ${versionId(2)} of animal-store-staging answers at ${account.base}`,
+    'The version before: current\nTo go back: "A new version is bad" in docs/OPERATIONS.md.',
   ]);
   expect(printed).toEqual(expect.arrayContaining(["a warning about staging-trial", "a warning about staging"]));
   expect(printed).toContain("a bookmark");
-  expect(printed.join()).not.toContain(account.trialKey);
-  expect(account.trialKey).toMatch(/^[\w-]{36}$/);
   expect(readFileSync(GITHUB_OUTPUT, "utf8")).toBe(`url=${account.base}\n`);
+  const key = account.trialKey;
+  expect(printed.join()).not.toContain(key);
+  await deploy();
+  expect(account.trialKey).toMatch(/^[\w-]{36}$/);
+  expect(account.trialKey).not.toBe(key);
 });
 
-it("uses a different key each time", async () => {
-  await deploy();
-  const first = account.trialKey;
-  await deploy();
-  expect(account.trialKey).not.toBe(first);
-});
-
-it("refuses a folder with changes, and one that is at a different commit when the test has passed", async () => {
+it("refuses a folder that is not at a commit, or at a different one when the test has passed", async () => {
   readCommit = () => {
-    throw new Error("This folder has changes that are not committed:\n M src/index.ts");
+    throw new Error("A deployment takes a commit");
   };
-  expect(await deploy()).toBe(`${UNCHANGED}This folder has changes that are not committed:\n M src/index.ts
-A deployment takes a commit. Commit what you want to deploy, or deploy the folder as it is, without a test:
-npx wrangler deploy --env staging`);
+  expect(await deploy()).toBe(`A deployment takes a commit\n${UNCHANGED}`);
   expect(account.commands).toEqual([]);
   const commits = ["abc1234", "def5678"];
   readCommit = () => commits.shift() ?? "";
-  expect(await deploy()).toContain("This folder was at commit abc1234, and is at a different one now.");
-  expect(account.live.staging).toBe("current@100%");
+  expect(await deploy()).toContain(
+    "This folder was at commit abc1234, and is at a different one now.\nMigrations may ",
+  );
+  expect(account.live.staging).toBe("current");
 });
 
-it.each(["current@100%", "current@90% other@10%"])("goes on while the service is closed, and with %s", async (live) => {
+it.each([
+  ["current", "current"],
+  ["current other", "current (90%), other (10%)"],
+])("goes on while the service is closed, and serves %s", async (live, shown) => {
   account.secrets.push("MAINTENANCE");
   account.live.staging = live;
   expect(await deploy()).toBe("");
   expect(printed.slice(-2)).toEqual([
-    `The version before: ${live}. To go back: "A new version is bad" in docs/OPERATIONS.md.`,
+    `The version before: ${shown}\nTo go back: "A new version is bad" in docs/OPERATIONS.md.`,
     'The service is closed for maintenance: "Open the service" in docs/OPERATIONS.md.',
   ]);
 });
 
 it("says so if it cannot read whether the service is closed", async () => {
-  account.onMoment = (moment) => {
-    const isLive = account.live.staging !== "current@100%";
-    if (isLive && moment === "secret list staging") throw new WranglerFailed("secret list", "502 Bad Gateway");
+  account.onDone = (command) => {
+    if (command === "deploy staging") breakDown("secret list staging");
   };
   expect(await deploy()).toBe("");
   expect(printed.at(-1)).toBe(
@@ -134,145 +135,160 @@ it("says so if it cannot read whether the service is closed", async () => {
   );
 });
 
-describe("whatever ends it before the last step, the Worker of the environment is left alone", () => {
-  it("a failure of any command", async () => {
-    for (const broken of COMMANDS.slice(0, 4)) {
-      account.onMoment = (moment) => {
-        if (moment === broken) throw new WranglerFailed("d1", "502 Bad Gateway");
-      };
-      expect(await deploy()).toBe(`${UNCHANGED}502 Bad Gateway\nwrangler d1 failed.${SECTION}`);
-      expect(account.live.staging).toBe("current@100%");
-    }
-  });
-
-  it.each([
-    [
-      [500, "!"],
-      'GET /pets: expected 401 {"code":"unauthorized"… with WWW-Authenticate: Bearer realm="animal-store", got',
-    ],
-    [[200, "[]"], "GET /pets: expected 401 "],
-    [[500, "error code: 1101", ""], `/pets answers 500 as version none instead of ${versionId(1)}: error code: 1101\n`],
-    [[401, "", "theirs"], `/pets answers 401 as version theirs instead of ${versionId(1)}: \nThis is a different `],
-  ] as const)("a version or an address that answers %j", async ([status, body, version], message) => {
-    account.onRequest = () => [status, body, version === undefined ? {} : { "Worker-Version": version }];
-    const failure = await deploy();
-    expect(failure).toContain(message);
-    expect(failure).toMatch(RegExp(`^${UNCHANGED}.*${SECTION}$`, "s"));
-    expect(account.commands).not.toContain("deploy staging");
-  });
-
-  it("a version that shows the key of the trial Worker, which is hidden", async () => {
-    account.onRequest = () => [500, `{"Trial-Key": "${account.trialKey}"}`];
-    expect(await deploy()).toContain('got 500: {"Trial-Key": "<key>"}');
-  });
-
-  it("a different deployment that replaces the version on the trial Worker", async () => {
-    account.onMoment = (moment) => {
-      if (moment === "trial GET /pets/7") account.live["staging-trial"] = "theirs@100%";
-    };
-    account.onRequest = () => (account.live["staging-trial"] === "theirs@100%" ? [500, ""] : undefined);
-    expect(
-      await deploy(),
-    ).toBe(`${UNCHANGED}Another deployment has put a different version on the trial Worker since: theirs@100%
-Wait until it has ended, and deploy again:\nnpm run deploy:staging`);
-  });
-
-  it("an interruption at any moment; in the last step, the new version is live", async () => {
-    const all = await momentsOf();
-    for (let at = 1; at < all.length; at++) {
-      interruption = new AbortController();
-      Object.assign(account, { uploaded: 0, commands: [] });
-      account.live.staging = "current@100%";
-      let moments = 0;
-      account.onMoment = () => {
-        if (++moments === at) interrupt();
-      };
-      const message = await deploy();
-      const isLive = at > all.indexOf("deploy staging");
-      const [moment = ""] = all.slice(at - 1);
-      if (!isLive && COMMANDS.includes(moment)) expect(account.commands.at(-1)).toBe(moment);
-      expect(account.live.staging).toBe(isLive ? `${versionId(2)}@100%` : "current@100%");
-      expect(message).toBe(
-        isLive
-          ? `Interrupted by SIGINT.
-Version ${versionId(2)} is live. To see whether it answers: npm run smoke -- ${account.base}`
-          : `${UNCHANGED}Interrupted by SIGINT.\nTo deploy: npm run deploy:staging`,
-      );
-    }
-  });
-});
-
 it("says which commands are missing before a first deployment", async () => {
   account.live.staging = undefined;
   expect(await deploy()).toMatch(
-    /does not exist in this account(.|\n)*\nnpx wrangler secret put API_KEY --env staging$/,
+    /does not exist in this account(.|\n)*\nnpx wrangler secret put API_KEY --env staging\nNothing has changed/,
   );
-  account.live.staging = "current@100%";
+  account.live.staging = "current";
   account.secrets = ["API_KEY_ALICE"];
-  expect(await deploy()).toMatch(/ has no secret API_KEY, .*\nnpx wrangler secret put API_KEY --env staging$/);
+  expect(await deploy()).toMatch(/ has no secret API_KEY, .*\nnpx wrangler secret put API_KEY --env staging\nNothing/);
   expect(account.commands.at(-1)).toBe("secret list staging");
 });
 
-describe("the last step", () => {
-  it("is repeated once if it fails", async () => {
-    for (const hook of ["onMoment", "onDone"] as const) {
-      let failures = 0;
-      account[hook] = (moment) => {
-        if (moment === "deploy staging" && ++failures === 1) throw new WranglerFailed("deploy", "502 Bad Gateway");
-      };
-      expect(await deploy()).toBe("");
-      expect(printed).toContain("502 Bad Gateway\nwrangler deploy failed.\nTrying once more.");
-      expect(failures).toBe(2);
+describe("a command that fails", () => {
+  it("is not repeated if the code does not build", async () => {
+    for (const output of ["Build failed with 1 error:\n  src/index.ts:1:1", "Running custom build `x` failed."]) {
+      account.commands = [];
+      breakDown("deploy staging-trial", 9, output);
+      const message = await deploy();
+      expect(message).toContain(output);
+      expect(message).toContain(`\nCorrect the commit, and deploy.\n${UNCHANGED}`);
+      expect(account.commands.filter((command) => command === "deploy staging-trial").length).toBe(1);
     }
   });
 
-  it("says what serves if it fails again, and that deploying again repairs it", async () => {
-    account.onMoment = (moment) => {
-      if (moment === "deploy staging") throw new WranglerFailed("deploy", "502 Bad Gateway");
-    };
-    expect(await deploy()).toBe(`502 Bad Gateway\nwrangler deploy failed.
-animal-store-staging serves current@100% now. The version before: current@100%
-Until a deployment succeeds, Cloudflare may refuse to change secrets. Deploy again:\nnpm run deploy:staging`);
-    expect(account.commands.filter((command) => command === "deploy staging").length).toBe(2);
-  });
-
-  it("is not repeated after an interruption", async () => {
-    account.onMoment = (moment) => {
-      if (moment !== "deploy staging") return;
-      interrupt();
-      throw new WranglerFailed("deploy", "502 Bad Gateway");
-    };
-    expect(await deploy()).toMatch(/^502 Bad Gateway\n(.*\n)+npm run deploy:staging$/);
-    expect(account.commands.filter((command) => command === "deploy staging").length).toBe(1);
-  });
-
-  it("says how to go back if the live version does not answer as it should", async () => {
-    account.onRequest = (version) => (version === versionId(2) ? [500, "no key"] : undefined);
-    expect(await deploy()).toMatch(
-      RegExp(`got 500: no key\nVersion ${versionId(2)} is live, but does not answer as expected\\. .*
-See "All callers get errors" in docs/OPERATIONS.md or, to go back, "A new version is bad".$`),
+  const MIGRATION = `If a migration is wrong, correct the commit, and deploy. ${AGAIN}`;
+  it.each([
+    ["secret list staging", UNCHANGED],
+    ["deployments status staging", UNCHANGED],
+    ["deploy staging-trial", UNCHANGED],
+    ["d1 execute animal-store-staging-trial staging-trial", UNCHANGED.replace(AGAIN, MIGRATION)],
+    ["d1 migrations apply animal-store-staging-trial staging-trial", UNCHANGED.replace(AGAIN, MIGRATION)],
+    ["d1 time-travel info DB staging", UNCHANGED],
+    [
+      "d1 migrations apply DB staging",
+      `Migrations may have been applied to the database of animal-store-staging. The version that serves should work
+with them. If callers get errors, deploy again, or return to the bookmark: "Data is wrong or gone" in
+docs/OPERATIONS.md.
+${MIGRATION}`,
+    ],
+    [
+      "deploy staging",
+      `animal-store-staging serves current now, and served current before.
+The page of animal-store-staging names the commit that serves. Until a deployment succeeds, Cloudflare may refuse to
+change secrets. ${AGAIN}`,
+    ],
+  ])("is repeated once, unless it applies migrations, and says what callers have: %s", async (command, ending) => {
+    breakDown(command, 1);
+    expect((await deploy()) === "").toBe(!command.startsWith("d1 migrations"));
+    account.live.staging = "current";
+    breakDown(command);
+    expect((await deploy()).replaceAll(/\s+/g, " ")).toBe(
+      `502 Bad Gateway wrangler d1 failed. ${ending.replaceAll(/\s+/g, " ")}`,
     );
+    expect(account.live.staging).toBe("current");
   });
 
-  it("does not fail if somebody else has changed a secret or deployed since", async () => {
+  it("says that the new code is live if only settings or addresses failed", async () => {
     account.onDone = (command) => {
-      if (command === "deploy staging") account.live.staging = "theirs@100%";
+      if (command === "deploy staging") throw new WranglerFailed("deploy", "Authentication error");
+    };
+    expect(await deploy()).toContain(`\nanimal-store-staging serves ${versionId(3)} now, and served current before.
+If nobody else has deployed, the new code is live, and only its settings or addresses failed. Repeating the deployment
+does not help if a permission is missing.\nThe page of `);
+  });
+});
+
+describe("the test", () => {
+  it.each([
+    [
+      [500, "!"],
+      /^GET \/pets: expected 401 .*\nThe log of animal-store-staging-trial has the cause. Correct the commit/,
+    ],
+    [[500, "error code: 1101", ""], /as version none instead of .*: error code: 1101\nCloudflare may need longer\./],
+    [[401, "", "theirs"], /answers 401 as version theirs instead of .*\nThis is a different .*\nCloudflare may need/],
+  ] as const)("refuses a version or an address that answers %j", async ([status, body, version], message) => {
+    account.onRequest = () => [status, body, version === undefined ? {} : { "Worker-Version": version }];
+    const failure = await deploy();
+    expect(failure).toMatch(message);
+    expect(failure.endsWith(UNCHANGED)).toBe(true);
+    expect(account.commands).not.toContain("d1 migrations apply DB staging");
+  });
+
+  it("finds an INSERT that is broken", async () => {
+    account.onRequest = (_, request, body) =>
+      request === "POST /pets" && body.includes("Ada") ? [500, "{}"] : undefined;
+    expect(await deploy()).toMatch(/^POST \/pets: expected 422 /);
+  });
+
+  it("is refused if the database has animals that no test leaves", async () => {
+    account.trialRows = 11;
+    expect(await deploy()).toMatch(
+      /^The database animal-store-staging-trial has more than 10 animals.*\nnothing was dropped/,
+    );
+    expect(account.commands.filter((command) => command.startsWith("d1 execute")).length).toBe(2);
+  });
+
+  it("names a different deployment that replaces the version on the trial Worker", async () => {
+    account.onMoment = (moment) => {
+      if (moment === "trial GET /pets/1") account.live["staging-trial"] = "theirs";
+    };
+    account.onRequest = (version) => (version === "theirs" ? [500, ""] : undefined);
+    expect(await deploy()).toContain("\nAnother deployment has put theirs on the trial Worker. Let it end.\nNothing");
+  });
+});
+
+describe("what somebody else puts live", () => {
+  it("during the test is named", async () => {
+    account.onMoment = (moment) => {
+      if (moment === "d1 migrations apply DB staging") account.live.staging = "theirs";
     };
     expect(await deploy()).toBe("");
     expect(printed).toContain(
-      "Somebody has changed a secret or deployed since: animal-store-staging serves theirs@100% now.",
+      "Somebody has deployed or changed a secret meanwhile: animal-store-staging served current, and now theirs",
     );
   });
 
-  it("waits at SMOKE_URL instead of the address that Wrangler reports", async () => {
-    expect(await deploy({ SMOKE_URL: "http://127.0.0.1:1/v1" })).toContain(
-      "http://127.0.0.1:1/v1/pets does not answer: ",
+  it("after the deployment is named, and is no failure", async () => {
+    account.onDone = (command) => {
+      if (command === "deploy staging") account.live.staging = "theirs";
+    };
+    expect(await deploy()).toBe("");
+    expect(printed).toContain(
+      "Somebody has deployed or changed a secret since: animal-store-staging serves theirs now.",
+    );
+  });
+});
+
+describe("the new version", () => {
+  it("is live, but does not answer as it should", async () => {
+    account.onRequest = (version) => (version === versionId(2) ? [500, "no key"] : undefined);
+    expect(await deploy()).toMatch(RegExp(`^GET /pets: expected 401 .* got 500: no key\n${LIVE}$`));
+  });
+
+  it("is awaited at SMOKE_URL, and the message names that first if it is a different address", async () => {
+    const SMOKE_URL = "http://127.0.0.1:1/v1";
+    expect(await deploy({ SMOKE_URL })).toMatch(
+      RegExp(`^Correct SMOKE_URL if it is wrong: ${SMOKE_URL}\n${SMOKE_URL}/pets does not answer: .*\n${LIVE}$`),
+    );
+    account.onRequest = (version) => (version === versionId(4) ? [500, ""] : undefined);
+    expect(await deploy({ SMOKE_URL: account.base })).toMatch(/^GET /);
+  });
+
+  it("is live without its settings if Wrangler could not send them", async () => {
+    const run: Account["run"] = (args, options) => {
+      if (args.includes("staging")) options?.warn?.("▲ Could not apply service and environment tags.");
+      return account.run(args, options);
+    };
+    expect(await deploy({}, run)).toMatch(
+      /^animal-store-staging is live, but its settings were not sent, .* To deploy again: npm run deploy:staging/,
     );
   });
 });
 
 describe("the environments", () => {
-  it("have a Worker and a database of their own, and log no query", () => {
+  it("have a Worker of their own, and log no query", () => {
     expect(environmentNames()).toEqual(["staging", "production"]);
     for (const name of environmentNames()) {
       const worker = `animal-store-${name}`;
@@ -281,17 +297,19 @@ describe("the environments", () => {
     }
   });
 
-  it.each(environmentNames())("the trial Worker of %s differs only in its entry point and addresses", (name) => {
-    const trial = readConfig({ config: "wrangler.toml", env: trialOf(name) });
+  it.each(environmentNames())("the trial Worker of %s differs only in its database, counters and addresses", (name) => {
+    const { ratelimits, ...trial } = readConfig({ config: "wrangler.toml", env: trialOf(name) });
     const addresses = { routes: [], workers_dev: true, preview_urls: false };
-    const { main, ...same } = readConfig({ config: "wrangler.toml", env: name });
+    const own = readConfig({ config: "wrangler.toml", env: name });
     expect(trial).toEqual({
-      ...same,
+      ...own,
       ...addresses,
+      ratelimits: undefined,
       name: `animal-store-${name}-trial`,
       targetEnvironment: trialOf(name),
-      main: join(dirname(main), "trial.ts"),
+      d1_databases: [{ ...own.d1_databases[0], database_name: trialDatabase(name) }],
     });
+    expect(ratelimits).toEqual([{ ...own.ratelimits[0], namespace_id: expect.any(String) }]);
   });
 });
 

@@ -2,9 +2,10 @@
 // a plain `wrangler deploy`. What a deployment decides is in decisions.test.ts.
 
 import { execFileSync } from "node:child_process";
-import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, expect, it } from "vitest";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { versionId } from "../account.ts";
 import { startCloudflare } from "../cloudflare.ts";
 import { copyProject, removeProject } from "../dev-server.ts";
@@ -42,24 +43,25 @@ const foot = () => /<footer>(.*)<\/footer>/.exec(readFileSync(join(folder, "dist
 
 it("says which of Wrangler's commands are missing", async () => {
   // The folder is not a Git repository yet, like an archive.
-  const { output, errors } = await run("npm run deploy:staging");
+  const { status, output, errors } = await run("npm run deploy:staging");
   expect(output).toContain("\n== staging: Commit unknown\n");
-  expect(errors).toMatch(/\nnpx wrangler secret put API_KEY --env staging\n$/);
-  // The draft that this command uploads.
-  cloudflare.live.staging = "draft@100%";
-  const { status, errors: next } = await run("npm run deploy:staging");
-  expect(next).toContain("\nnpx wrangler d1 create animal-store-staging --location=<location>\n");
+  expect(errors).toMatch(
+    /\nnpx wrangler secret put API_KEY --env staging\nNothing has changed in animal-store-staging\. /,
+  );
   expect(status).toBe(1);
   expect(cloudflare.requests.filter((request) => !request.startsWith("GET "))).toEqual([]);
 });
 
 it("deploys the commit, to the trial Worker first", async () => {
-  cloudflare.databases.push({ uuid: "uuid", name: "animal-store-staging" });
+  // `d1 create`, and the draft that `secret put` uploads.
+  const environment = new DatabaseSync(":memory:");
+  cloudflare.databases["animal-store-staging"] = environment;
+  cloudflare.live.staging = "draft";
   const identity = ["-c", "user.name=An operator", "-c", "user.email=operator@example.test"];
   const git = (...args: string[]) => execFileSync("git", [...identity, ...args], { cwd: folder, encoding: "utf8" });
   git("init", "--quiet");
-  // The packages are a link here, which .gitignore does not cover.
-  writeFileSync(join(folder, ".git/info/exclude"), "node_modules");
+  // The packages are a link here, which .gitignore does not cover. wrangler.json: see below.
+  writeFileSync(join(folder, ".git/info/exclude"), "node_modules\nwrangler.json");
   git("add", "--all");
   git("commit", "--quiet", "--message", "first");
   const commit = git("rev-parse", "--short", "HEAD").trim();
@@ -71,17 +73,20 @@ it("deploys the commit, to the trial Worker first", async () => {
   expect(errors).not.toContain("WARNING");
   expect(output).toContain(`\n== staging: Commit ${commit}\n`);
   const base = "https://animal-store-staging.operator.workers.dev/v1";
-  expect(output).toContain(`\nanimal-store-staging: version ${versionId(2)} serves all requests at ${base}\n`);
+  expect(output).toContain(`: version ${versionId(2)} of animal-store-staging answers at ${base}\n`);
   expect(output).not.toContain("without a test");
   expect(status).toBe(0);
-  expect(cloudflare.live).toEqual({ staging: `${versionId(2)}@100%`, "staging-trial": `${versionId(1)}@100%` });
-  const applied = cloudflare.sqlite.prepare("SELECT name FROM d1_migrations ORDER BY id").all();
-  expect(applied.map(({ name }) => name)).toEqual(readdirSync(join(folder, "migrations")).sort());
+  expect(cloudflare.live).toEqual({ staging: versionId(2), "staging-trial": versionId(1) });
+  // Wrangler has created the trial's database.
+  expect(Object.keys(cloudflare.databases)).toEqual(["animal-store-staging", "animal-store-staging-trial"]);
+  for (const database of Object.values(cloudflare.databases)) {
+    const applied = database.prepare("SELECT name FROM d1_migrations ORDER BY id").all();
+    expect(applied.map(({ name }) => name)).toEqual(readdirSync(join(folder, "migrations")).sort());
+  }
   const [trial, live] = cloudflare.uploads;
   expect([trial?.section, live?.section]).toEqual(["staging-trial", "staging"]);
   for (const upload of [trial, live]) expect(upload?.annotations).toEqual({ "workers/tag": commit });
-  expect(trial?.modules).toContain("Trial-Key");
-  expect(live?.modules).not.toContain("Trial-Key");
+  expect(trial?.modules.replace(trial.section, "")).toBe(live?.modules.replace(live.section, ""));
   expect(foot()).toBe(`Animal store API 1.0.0, built from commit <code>${commit}</code>`);
   // The names and lines of a stack in the log are those of the source.
   expect(live?.modules).toMatch(/^(async )?function createPet\(/m);
@@ -91,47 +96,62 @@ it("deploys the commit, to the trial Worker first", async () => {
   expect(readdirSync(temporary).filter((name) => name.startsWith("animal-store-"))).toEqual([]);
 });
 
+it("builds the tables of the trial from nothing, and not those of the environment", async () => {
+  const { "animal-store-staging": environment, "animal-store-staging-trial": trial } = cloudflare.databases;
+  for (const database of [environment, trial]) database?.exec("CREATE TABLE marked (id INTEGER)");
+  // Here or in any folder above, this would win over wrangler.toml. Git ignores it.
+  const other = join(folder, "wrangler.json");
+  writeFileSync(other, '{"name": "different"}');
+  const { child, ended } = start("node scripts/deploy/deploy.ts staging");
+  cloudflare.onMoment = (request) => {
+    if (request.endsWith("/time_travel/bookmark")) child.kill();
+  };
+  await ended;
+  rmSync(other);
+  const hasMarked = (database: DatabaseSync | undefined) =>
+    database?.prepare("SELECT count(*) AS n FROM sqlite_schema WHERE name = 'marked'").get()?.["n"];
+  expect([hasMarked(environment), hasMarked(trial)]).toEqual([1, 0]);
+});
+
 it("is deployed by Wrangler alone, which says what that leaves out", async () => {
   const { status, output } = await run("npx wrangler deploy --env staging");
   expect(output).toMatch(/This is commit [0-9a-f]{7,}, and callers get it without a test. Migrations are not applied/);
   expect(status).toBe(0);
-  expect(cloudflare.live.staging).toBe(`${versionId(3)}@100%`);
+  expect(cloudflare.live.staging).toBe(versionId(4));
 });
 
 // On Windows, one process cannot send a signal to another.
-it.skipIf(WINDOWS)("stops after the current Wrangler command if the terminal closes", async () => {
-  const { child, ended } = start("node scripts/deploy/deploy.ts staging");
-  cloudflare.onMoment = (request) => {
-    if (!request.endsWith("/time_travel/bookmark")) return;
-    child.kill("SIGHUP");
-    // A terminal that closes sends it twice.
-    setTimeout(() => child.kill("SIGHUP"), 50);
-  };
-  const { status, output, errors } = await ended;
-  expect(output).toMatch(/\n== staging: Bookmark of the database.*\n\n0{8}-\S+\n$/);
-  expect(errors).toMatch(
-    /\nThe deployment of staging failed\. This deployment has not changed .*\nInterrupted by SIGHUP\.\n/,
-  );
-  expect(status).toBe(129);
-});
+describe.skipIf(WINDOWS)("a signal", () => {
+  it("ends it at once, and removes the key, even if the API hangs", async () => {
+    const { child, ended } = start("node scripts/deploy/deploy.ts staging");
+    cloudflare.onMoment = (request) => {
+      if (request !== "POST /workers/scripts/animal-store-staging-trial/versions") return undefined;
+      expect(secretFiles().length).toBe(1);
+      // A terminal that closes sends it twice.
+      for (const delay of [0, 5]) setTimeout(() => child.kill("SIGHUP"), delay);
+      return new Promise(() => {});
+    };
+    const { status, errors } = await ended;
+    expect(errors).toMatch(
+      /^\nSIGHUP has ended the deployment of staging\. Nothing has changed in animal-store-staging\. .*\n$/,
+    );
+    expect(status).toBe(129);
+    expect(secretFiles()).toEqual([]);
+    expect(cloudflare.live.staging).toBe(versionId(4));
+  });
 
-it.skipIf(WINDOWS)("ends at once at the second Ctrl-C, and removes the key, even if the API hangs", async () => {
-  const { child, ended } = start("node scripts/deploy/deploy.ts staging");
-  const interrupt = () => child.pid && process.kill(-child.pid, "SIGINT");
-  cloudflare.onMoment = (request) => {
-    if (request !== "POST /workers/scripts/animal-store-staging-trial/versions") return undefined;
-    expect(secretFiles().length).toBe(1);
-    // npm can pass on the first one, so that it arrives twice.
-    for (const delay of [0, 5, 1000]) setTimeout(interrupt, delay);
-    return new Promise(() => {});
-  };
-  const { status, errors } = await ended;
-  expect(status).toBe(130);
-  expect(secretFiles()).toEqual([]);
-  expect(errors).toBe(`
-SIGINT: stopping after the current Wrangler command. Press Ctrl-C again to end at once.
-
-Ended at once. If "Deployment" is not among the steps above, callers get the same code as before. If it is,
-Cloudflare may refuse to change secrets until a deployment succeeds:\nnpm run deploy:staging\n`);
-  expect(cloudflare.live.staging).toBe(`${versionId(3)}@100%`);
+  it("waits for Wrangler while that puts the version live", async () => {
+    const { child, ended } = start("node scripts/deploy/deploy.ts staging");
+    const version = versionId(cloudflare.uploaded + 2);
+    cloudflare.onMoment = (request) => {
+      if (request === "POST /workers/scripts/animal-store-staging/deployments") child.kill("SIGINT");
+    };
+    const { status, errors } = await ended;
+    expect(errors).toContain("\nSIGINT: waiting for Wrangler, for at most 30 seconds.\n");
+    expect(errors).toContain(
+      `\nSIGINT has ended the deployment of staging. Version ${version} is live. The version before: `,
+    );
+    expect(status).toBe(130);
+    expect(cloudflare.live.staging).toBe(version);
+  });
 });

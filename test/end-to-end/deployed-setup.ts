@@ -5,7 +5,7 @@ import type { TestProject } from "vitest/node";
 import { exit } from "../../scripts/command-line.ts";
 import { ask, isTerminal, readKey } from "../../scripts/deploy/key.ts";
 import { INTERVAL } from "../../scripts/deploy/poll.ts";
-import { parseBase, smoke, THIS_MACHINE, withSection } from "../../scripts/deploy/smoke.ts";
+import { parseBase, smoke, THIS_MACHINE, toMessage } from "../../scripts/deploy/smoke.ts";
 import { environmentNames, readEnvironment } from "../../scripts/environment.ts";
 
 export default async function setup(project: TestProject): Promise<void> {
@@ -28,7 +28,7 @@ machine, or a host whose first label has the word staging, such as staging.examp
   const key = await readKey();
   const limits = { interval: INTERVAL, patience: 15_000 };
   await smoke({ base, key }, limits).catch((failure: Error) => {
-    throw new Error(withSection(failure));
+    throw new Error(toMessage(failure));
   });
   return { origin: base.replace(/\/v1$/, ""), key, isDeployed: true };
 }
