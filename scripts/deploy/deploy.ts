@@ -30,8 +30,8 @@ export function readTask([name = "", ...flags]: string[], env: NodeJS.Dict<strin
 export interface Progress {
   /** What callers have if the deployment ends now, and what to do next. */
   ending: string;
-  /** Settles when Wrangler no longer puts the version live. */
-  release?: Promise<unknown>;
+  /** While Wrangler puts the version live: settles when it has ended. */
+  release?: Promise<unknown> | undefined;
 }
 
 /**
@@ -118,6 +118,7 @@ does not help if a permission is missing.`;
   const { version, base: reported, warnings } = await release;
   const base = given ?? reported;
   const goBack = `The version before: ${before}\nTo go back: "A new version is bad" in docs/OPERATIONS.md.`;
+  progress.release = undefined;
   progress.ending = `Version ${version} is live. ${goBack}`;
   if (githubOutput && base) appendFileSync(githubOutput, `url=${base}\n`);
   if (!base) throw new Error("Wrangler reports no address of this Worker: set SMOKE_URL to the base URL.");
