@@ -1,4 +1,4 @@
-// What is specific to D1 apart from the SQL: sessions, and failures that are transient. A session reads from the
+// What is specific to D1 apart from the SQL: sessions, failures that are transient, and a deadline. A session reads from the
 // nearest replica, but never a state older than its bookmark, so a caller who sends bookmarks back reads its own writes
 // everywhere.
 // https://developers.cloudflare.com/d1/best-practices/read-replication/
@@ -33,34 +33,59 @@ export function bookmarkOf(session: D1DatabaseSession): Record<string, string> {
  * nevertheless.
  */
 export class StatementFailed extends Error {
-  readonly isTransient = isTransient(this.message);
+  readonly isTransient: boolean;
+
+  constructor(cause: unknown) {
+    super("D1 failed.", { cause });
+    this.isTransient = mayPass(messageOf(cause));
+  }
 }
 
 type Row = Record<string, unknown>;
 
-/** What `read` makes of the rows that D1 returns, which may lack what the statement selects. Throws StatementFailed. */
-export async function runStatement<T>(statement: D1PreparedStatement, read: (rows: Row[]) => T): Promise<T> {
+const DEADLINE = 20_000; // milliseconds, because callers wait 30 seconds
+const MAX_TRIES = 3;
+const FIRST_WAIT = 100; // milliseconds, at most
+
+/**
+ * What `read` makes of the rows that D1 returns, which may lack what the statement selects. Throws StatementFailed, at
+ * the latest at the deadline: D1 has been seen to hang for 80 seconds.
+ *
+ * If the statement `isRepeatable`, repeats it while D1 fails transiently but is not overloaded. D1 itself retries only
+ * reads: after a failed write, it is unknown whether anything was stored. Waits a random time, up to 100 ms and then
+ * 200 ms ("full jitter").
+ */
+export async function runStatement<T>(
+  statement: D1PreparedStatement,
+  read: (rows: Row[]) => T,
+  { isRepeatable } = { isRepeatable: false },
+): Promise<T> {
+  const { promise: deadline, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`D1 timed out: no answer within ${DEADLINE / 1000} s.`)), DEADLINE);
   try {
-    const { results } = await statement.all();
-    if (!Array.isArray(results)) throw new Error("D1 did not return a list of rows.");
-    return read(results);
+    for (let tries = 1; ; tries++) {
+      try {
+        const { results } = await Promise.race([deadline, statement.all()]);
+        if (!Array.isArray(results)) throw new Error("D1 did not return a list of rows.");
+        return read(results);
+      } catch (failure) {
+        const message = messageOf(failure);
+        const isLast = !isRepeatable || tries === MAX_TRIES;
+        if (isLast || !mayPass(message) || OVERLOADED.test(message)) throw failure;
+      }
+      // After the deadline, it throws and so ends the loop.
+      await Promise.race([deadline, scheduler.wait(Math.random() * FIRST_WAIT * tries)]);
+    }
   } catch (failure) {
-    const message = failure instanceof Error ? failure.message : "";
-    const failed = new StatementFailed(message, { cause: failure });
-    if (!failed.isTransient && /no such (table|column)|no column named/.test(message))
-      failed.cause = new Error(`${message} (Are the migrations applied? ${MIGRATE})`);
-    throw failed;
+    const message = messageOf(failure);
+    const isBehind = /no such (table|column)|no column named/.test(message);
+    throw new StatementFailed(isBehind ? new Error(`${message} (Are the migrations applied? ${MIGRATE})`) : failure);
+  } finally {
+    clearTimeout(timer);
   }
 }
 
 const MIGRATE = "npx wrangler d1 migrations apply DB --env <environment> --remote";
-
-/** The JSON that a statement selects as `json`. Throws if D1 returned a row without it. */
-export function jsonIn(row: Row | undefined): string {
-  const json = row?.["json"];
-  if (typeof json !== "string" || !json.startsWith('{"id":')) throw new Error("D1 returned a row without its JSON.");
-  return json;
-}
 
 // Repeating a statement immediately makes these worse.
 const OVERLOADED = /overloaded|queued|(CPU time|memory) limit/i;
@@ -91,28 +116,7 @@ const UNPARSED = /failed to parse body as json, got:/i;
 /**
  * Whether a failure of D1 with this message is transient. An error in the SQL is not, although it may quote any word.
  */
-const isTransient = (message: string): boolean =>
+const mayPass = (message: string): boolean =>
   UNPARSED.test(message) || (TRANSIENT.test(message) && !message.includes("SQLITE_ERROR"));
 
-const MAX_TRIES = 3;
-const FIRST_WAIT = 100; // milliseconds, at most
-const NO_RETRY_AFTER = 5_000; // milliseconds
-
-/**
- * Runs a round trip that is safe to repeat, and repeats it while D1 fails transiently but is not overloaded. D1 itself
- * retries only reads: after a failed write, it is unknown whether anything was stored. Waits a random time, up to 100
- * ms and then 200 ms ("full jitter").
- */
-export async function retryTransient<T>(trip: () => Promise<T>): Promise<T> {
-  const start = Date.now();
-  for (let tries = 1; ; tries++) {
-    try {
-      return await trip();
-    } catch (failure) {
-      const isLast = tries === MAX_TRIES || Date.now() - start > NO_RETRY_AFTER;
-      const mayPass = failure instanceof StatementFailed && failure.isTransient;
-      if (isLast || !mayPass || OVERLOADED.test(failure.message)) throw failure;
-      await scheduler.wait(Math.random() * FIRST_WAIT * tries);
-    }
-  }
-}
+const messageOf = (failure: unknown): string => (failure instanceof Error ? failure.message : "");

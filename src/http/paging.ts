@@ -26,12 +26,12 @@ type Parameters = { limit: number } & Record<string, unknown>;
 
 /**
  * The JSON of a page, and its Link header if there is a next page, which repeats the parameters. `rows` has the JSON of
- * each row, which starts with its id; a row beyond the limit means that there is a next page.
+ * each row, which `idIn` finds the id in; a row beyond the limit means that there is a next page.
  */
-export function toPage(url: string, parameters: Parameters, rows: string[]): { page: string; link: { Link?: string } } {
+export function toPage(url: string, parameters: Parameters, rows: string[], idIn: (row: string) => string) {
   const shown = rows.slice(0, parameters.limit);
   const isLast = rows.length === shown.length;
-  const link = isLast ? {} : { Link: linkToNext(url, { ...parameters, after: idIn(shown.at(-1)) }) };
+  const link = isLast ? {} : { Link: linkToNext(url, { ...parameters, after: idIn(shown.at(-1) ?? "") }) };
   return { page: `[${shown.join(",")}]`, link };
 }
 
@@ -39,10 +39,4 @@ function linkToNext(url: string, parameters: Parameters): string {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
   const query = given.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join("&");
   return `<${url}?${query}>; rel="next"`;
-}
-
-function idIn(row = ""): string {
-  const [, id] = /^\{"id":(-?\d+)[,}]/.exec(row) ?? [];
-  if (id === undefined) throw new Error("D1 returned a row without an id.");
-  return id;
 }

@@ -11,19 +11,19 @@ import { json } from "../http/responses.ts";
 import type { Context } from "../http/routing.ts";
 import { parseInt64 } from "../values/int64.ts";
 import { NewPet, PetQuery } from "./pet.ts";
-import { insertPet, selectPet, selectPets } from "./store.ts";
+import { idIn, insertPet, selectPet, selectPets } from "./store.ts";
 
 const OptionalKey = z.optional(IdempotencyKey);
 export const NewPetBody = z.pipe(JsonBody, NewPet);
 
 export const UNKNOWN_ID = "No animal has this id.";
-export const KEY_USED = `This ${IDEMPOTENCY_HEADER} was already used for a different animal.`;
+export const KEY_USED = `This ${IDEMPOTENCY_HEADER} was already used for a different animal. To retry, send exactly what you sent before; to add a new animal, use a new key.`;
 
 export async function listPets({ request, url, search }: Context, env: Env): Promise<Response> {
   const [query] = validated(PetQuery.safeParse(parseQuery(search)));
   const session = openSession(env.DB, request);
   const { after: _, ...parameters } = query;
-  const { page, link } = toPage(url, parameters, await selectPets(session, query));
+  const { page, link } = toPage(url, parameters, await selectPets(session, query), idIn);
   return json(page, 200, { ...bookmarkOf(session), ...link });
 }
 

@@ -20,7 +20,7 @@ import {
 
 const internal = (message: string) => ({
   code: "internal_error",
-  message: `The service failed${message} Report it to the operator with the value of the response header cf-ray.`,
+  message: `The service failed${message} Report the failure to the operator with the value of the response header cf-ray.`,
   status: 500,
 });
 const INTERNAL = internal(".");
@@ -205,9 +205,9 @@ describe("a result of D1 without what the statement selects is 500", () => {
 
   it.each([
     { results: [] },
-    { results: [{ json, matches: 1 }] },
-    { results: [{ json, id: "1" }] },
-    { results: [{ id: "1", matches: 1 }] },
+    { results: [{ json }] },
+    { results: [{ matches: 1 }] },
+    { results: [{ json: '{"id":null}', matches: 1 }] },
   ])("in createPet: %j", async ({ results }) => {
     expectError(await createPet(REX, { bindings: { DB: answering(results) } }), INTERNAL_AFTER_POST);
   });
