@@ -16,7 +16,7 @@ export const REMOVED =
 export const DEPRECATION_HEADERS = {
   Deprecation: `@${DEPRECATED.getTime() / 1000}`,
   Sunset: SUNSET.toUTCString(),
-  Link: '</v1/pets>; rel="successor-version", </>; rel="deprecation"; type="text/html"',
+  Link: '</v1/pets>; rel="successor-version", </#removal-of-getpet>; rel="deprecation"; type="text/html"',
 };
 
 /** Marks every response of `operation` as deprecated, errors included, and returns 410 once it is removed. */

@@ -17,7 +17,9 @@ const GONE = {
 function expectDeprecated({ headers }: Answer): void {
   expect(headers.get("Deprecation")).toBe("@1795132800");
   expect(headers.get("Sunset")).toBe("Thu, 05 Dec 2030 00:00:00 GMT");
-  expect(headers.get("Link")).toBe('</v1/pets>; rel="successor-version", </>; rel="deprecation"; type="text/html"');
+  expect(headers.get("Link")).toBe(
+    '</v1/pets>; rel="successor-version", </#removal-of-getpet>; rel="deprecation"; type="text/html"',
+  );
 }
 
 describe("getPet", () => {
