@@ -4,6 +4,7 @@
 import { Router } from "itty-router/Router";
 import { authenticate } from "./http/authentication.ts";
 import { rejectWhileClosed } from "./http/maintenance.ts";
+import { rejectPlainHttp } from "./http/plain-http.ts";
 import { limitRate } from "./http/rate-limit.ts";
 import { type Context, preflight, rejectTrailingSlash, unrouted } from "./http/routing.ts";
 import { traceCaller } from "./http/tracing.ts";
@@ -15,7 +16,7 @@ export const router = Router<Context, [Env]>();
 
 router
   .options("*", preflight(router.routes))
-  .all("/v1/*", authenticate, traceCaller, rejectWhileClosed, limitRate, rejectTrailingSlash)
+  .all("/v1/*", authenticate, traceCaller, rejectPlainHttp, rejectWhileClosed, limitRate, rejectTrailingSlash)
   .get("/v1/pets", listPets)
   .post("/v1/pets", createPet)
   .get("/v1/pets/:petId", deprecated(getPet))

@@ -73,7 +73,7 @@ function responseTo(method: string, path: string, status: number): DescribedResp
   const requested = atPath.find((operation) => operation.method === (method === "HEAD" ? "GET" : method)) ?? atPath[0];
   if (requested) return requested.responses[status];
   // A path that is not described has the errors of every operation, and a 404 with the same headers as a 500.
-  const elsewhere: Record<number, number> = { 401: 401, 404: 500, 429: 429, 500: 500, 503: 503 };
+  const elsewhere: Record<number, number> = { 401: 401, 403: 403, 404: 500, 429: 429, 500: 500, 503: 503 };
   return describedOperations[0]?.responses[elsewhere[status] ?? ""];
 }
 

@@ -17,14 +17,13 @@ const HOUR = 3_600_000; // milliseconds
 /** Whether a secret with this name can have a key. Such a name is also the value of a response header. */
 export const isSecretName = (name: string): boolean => /^API_KEY(_\w+)?$/.test(name);
 
-/** What this isolate knows of a secret. */
+/** What this isolate knows of a secret whose name starts like that of a key. */
 interface Secret {
-  name: string;
   value: unknown;
   /** Undefined if the secret is not a valid key. */
   key: Uint8Array | undefined;
-  /** When its use, or that it is ignored, was logged. */
-  loggedAt: number;
+  /** When each event with this key was last logged. */
+  loggedAt: Map<string, number>;
 }
 
 const secrets = new Map<string, Secret>();
@@ -32,79 +31,79 @@ const secrets = new Map<string, Secret>();
 // Shared by all requests, because no other request can run between filling and comparing it.
 const presented = new Uint8Array(MAX_LENGTH);
 
+let isLogged = false;
+
 /**
  * Writes the caller into the context: the name of the secret that the request has the key of. Throws 401 if there is
  * none, and 500 if no secret is a valid key.
  */
 export function authenticate(context: Context, env: Env): void {
-  const known = secretsIn(env);
-  const [, credentials] = /^Bearer +(.*)$/is.exec(context.request.headers.get("Authorization") ?? "") ?? [];
-  const secret = credentials ? secretWith(credentials, known) : undefined;
-  context.caller = secret?.name;
-  logIgnored(known, context);
-  requireKey(known, context);
+  const { request } = context;
+  const [, credentials = ""] = /^Bearer +(.*)$/is.exec(request.headers.get("Authorization") ?? "") ?? [];
+  const { caller, hasKey, ignored } = findCaller(credentials, env);
+  context.caller = caller;
+  for (const name of ignored) logFailure("configuration", whyIgnored(name), request, caller);
+  // Once, until a secret is a valid key, because strangers can cause it.
+  if (!hasKey && !isLogged) logFailure("internal_error", "No secret is a valid key: set API_KEY.", request);
+  isLogged = !hasKey;
+  if (!hasKey) throw new ApiError("internal_error", INTERNAL);
   if (!credentials) throw new ApiError("unauthorized", KEY_REQUIRED, { "WWW-Authenticate": CHALLENGE });
-  if (!secret) {
+  if (!caller) {
     // Two headers arrive joined by a comma, which a key cannot contain.
     const problem = credentials.includes(",")
       ? "Send one Authorization header, with one API key."
       : "The API key is not valid.";
     throw new ApiError("unauthorized", problem, { "WWW-Authenticate": INVALID_TOKEN });
   }
-  if (Date.now() - secret.loggedAt < HOUR) return;
-  secret.loggedAt = Date.now();
-  logUse(secret.name);
+  if (isDue("use", caller)) logUse(caller);
 }
 
 /**
- * The secrets that are meant to have a key. The bindings of a running isolate may change, so their values are compared.
+ * The name of the secret that has this key; if several have it, the first one. Whether any secret is a valid key. And
+ * the names of those that are ignored, if this isolate has not seen them before.
  */
-function secretsIn(env: Env): Secret[] {
-  const found: Secret[] = [];
+function findCaller(credentials: string, env: Env) {
+  let caller: string | undefined;
+  let hasKey = false;
+  const ignored: string[] = [];
+  const canMatch = isKey(credentials);
+  pad(presented, credentials);
   for (const name in env) {
-    if (!/^API_KEY(_|$)/.test(name)) continue;
+    if (!/^API_KEY/i.test(name)) continue;
     const value: unknown = Reflect.get(env, name);
     let secret = secrets.get(name);
+    // The bindings of a running isolate may change.
     if (!secret || secret.value !== value) {
-      const isValid = isSecretName(name) && typeof value === "string" && isKey(value);
-      const key = isValid ? pad(new Uint8Array(MAX_LENGTH), value) : undefined;
-      secret = { name, value, key, loggedAt: Number.NEGATIVE_INFINITY };
+      secret = { value, key: keyIn(name, value), loggedAt: new Map() };
       secrets.set(name, secret);
+      if (!secret.key) ignored.push(name);
     }
-    found.push(secret);
+    if (!secret.key) continue;
+    hasKey = true;
+    // Every key is compared: to stop at the first match would reveal which one it was.
+    if (crypto.subtle.timingSafeEqual(secret.key, presented) && canMatch) caller ??= name;
   }
-  return found;
+  return { caller, hasKey, ignored };
 }
 
-/** The secret that has this key. If several have it, the first one. */
-function secretWith(credentials: string, known: Secret[]): Secret | undefined {
-  pad(presented, credentials);
-  // Not `find`, which stops at the first match and so reveals which key it was.
-  const [match] = known.filter(({ key }) => key && crypto.subtle.timingSafeEqual(key, presented));
-  return isKey(credentials) ? match : undefined;
+/** Whether an event is to be logged, which then counts as logged: at most once an hour for each key in this isolate. */
+export function isDue(event: string, caller: string): boolean {
+  const loggedAt = secrets.get(caller)?.loggedAt;
+  const now = Date.now();
+  if (now - (loggedAt?.get(event) ?? Number.NEGATIVE_INFINITY) < HOUR) return false;
+  loggedAt?.set(event, now);
+  return true;
 }
 
-/** Logs each secret that is ignored, once: a line for each request could fill the log. */
-function logIgnored(known: Secret[], { request, caller }: Context): void {
-  for (const secret of known) {
-    if (secret.key || secret.loggedAt > Number.NEGATIVE_INFINITY) continue;
-    secret.loggedAt = Date.now();
-    const rule = isSecretName(secret.name)
-      ? "is not a valid key"
-      : "needs a name of API_KEY_ and then letters, digits and underscores,";
-    logFailure("configuration", `Secret ${secret.name} ${rule} and is ignored.`, request, caller);
-  }
+function keyIn(name: string, value: unknown): Uint8Array | undefined {
+  const isValid = isSecretName(name) && typeof value === "string" && isKey(value);
+  return isValid ? pad(new Uint8Array(MAX_LENGTH), value) : undefined;
 }
 
-let isLogged = false;
-
-/** Throws 500 if no secret is a valid key. Logs that once, until one is: strangers can cause it. */
-function requireKey(known: Secret[], { request }: Context): void {
-  const hasKey = known.some(({ key }) => key);
-  if (!hasKey && !isLogged) logFailure("internal_error", "No secret is a valid key: set API_KEY.", request);
-  isLogged = !hasKey;
-  if (!hasKey) throw new ApiError("internal_error", INTERNAL);
-}
+const whyIgnored = (name: string): string =>
+  isSecretName(name)
+    ? `Secret ${name} is not a valid key and is ignored.`
+    : `Secret ${name} is ignored: the name of a key is API_KEY_, in capitals, and then letters, digits and underscores.`;
 
 export const isKey = (text: string): boolean => text.length <= MAX_LENGTH && TOKEN.test(text);
 

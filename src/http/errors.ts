@@ -12,6 +12,7 @@ import { json } from "./responses.ts";
 export const STATUS = {
   bad_request: 400,
   unauthorized: 401,
+  forbidden: 403,
   not_found: 404,
   method_not_allowed: 405,
   gone: 410,
@@ -25,7 +26,7 @@ export const STATUS = {
 
 export type ErrorCode = keyof typeof STATUS;
 
-const REPORT = "Report it to the operator with the value of the response header cf-ray.";
+const REPORT = "Report the failure to the operator with the value of the response header cf-ray.";
 export const INTERNAL = `The service failed. ${REPORT}`;
 export const UNAVAILABLE = "The store is temporarily unavailable; try again.";
 

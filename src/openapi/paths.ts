@@ -5,6 +5,7 @@ import { BOOKMARK_HEADER } from "../d1/database.ts";
 import { CHALLENGE, INVALID_TOKEN, KEY_REQUIRED } from "../http/authentication.ts";
 import { INTERNAL, INTERNAL_AFTER_POST, UNAVAILABLE, UNAVAILABLE_AFTER_POST } from "../http/errors.ts";
 import { IDEMPOTENCY_HEADER } from "../http/idempotency.ts";
+import { PLAIN_HTTP } from "../http/plain-http.ts";
 import { TOO_MANY } from "../http/rate-limit.ts";
 import { CALLER_HEADER, VERSION_HEADER } from "../http/responses.ts";
 import { allowed, notAllowed } from "../http/routing.ts";
@@ -33,20 +34,20 @@ const bookmarkParameter: Parameter = {
   in: "header",
   description:
     `The newest \`${BOOKMARK_HEADER}\` that you received: the response reflects at least the state that it ` +
-    "identifies, so you always read your own writes. Or `latest`: the response is always up to date. Opaque, and " +
-    "valid only at the base URL that issued it.",
+    "identifies, so you always read your own writes. With `latest`, the response is always up to date. A bookmark is " +
+    "valid only at the base URL that issued it, and its format can change.",
   schema: { type: "string" },
 };
 
 const version: Headers = {
-  [VERSION_HEADER]: header("The version of the service that responded. Opaque.", { type: "string" }),
+  [VERSION_HEADER]: header("Identifies the version of the service that responded.", { type: "string" }),
 };
 
-/** A request is rejected with 400 or 500 before its key is known if its Host is not valid, or no key is. */
+// A 401 has no caller. Nor has a 400 for the Host, which is checked before the key, or a 500 while there is no valid key.
 const caller = (status: string): Headers => ({
   ...(status !== "401" && {
     [CALLER_HEADER]: header(
-      "The name of your API key, by which the operator knows you. On every response to a request with a valid key.",
+      "The name of your API key, by which the operator knows you. Present once the service has recognized your key.",
       { type: "string", pattern: "^API_KEY(_[A-Za-z0-9_]+)?$" },
       !["400", "500"].includes(status),
     ),
@@ -100,6 +101,7 @@ function commonErrors(method: string, pathMethods: string[], headers: Headers): 
       : [INTERNAL, INTERNAL, UNAVAILABLE, `${UNAVAILABLE} ${UNLESS_CLOSED}`];
   return {
     ...error("unauthorized", KEY_REQUIRED, { "WWW-Authenticate": challenge }, "The API key is missing or not valid."),
+    ...error("forbidden", PLAIN_HTTP),
     ...error("method_not_allowed", notAllowed(wrong, methods), allow, "The path does not support this method."),
     ...error("too_many_requests", TOO_MANY, retryAfter),
     ...error("internal_error", internal, optional, whenFailed),

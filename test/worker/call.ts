@@ -19,7 +19,12 @@ export const NO_KEYS = { API_KEY: undefined, API_KEY_SECOND: undefined };
 
 export const ORIGIN = "https://store.example";
 
+/** Options of a request that came to Cloudflare over plain HTTP. */
+export const PLAIN_HTTP = { origin: "http://store.example", headers: { "cf-ray": "9e7ef1dc58252cea" } };
+
 export interface RequestOptions {
+  /** The start of the URL, instead of ORIGIN. */
+  origin?: string;
   method?: string;
   /** The `Authorization` header; null sends none. */
   authorization?: string | null;
@@ -30,10 +35,10 @@ export interface RequestOptions {
 }
 
 export async function call(path: string, options: RequestOptions = {}): Promise<Answer> {
-  const { authorization = "Bearer first-key", bindings, ...init } = options;
+  const { origin = ORIGIN, authorization = "Bearer first-key", bindings, ...init } = options;
   const headers = new Headers(init.headers);
   if (authorization !== null) headers.set("Authorization", authorization);
-  const request = new Request(ORIGIN + path, { ...init, headers });
+  const request = new Request(origin + path, { ...init, headers });
   const replaced = Object.entries({ ...env, ...bindings }).filter(([, binding]) => binding !== undefined);
   const response = await service.fetch(request, Object.fromEntries(replaced) as unknown as Env);
   const answer = { status: response.status, headers: response.headers, text: await response.text() };

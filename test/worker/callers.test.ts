@@ -1,95 +1,50 @@
-// Who calls: the response header, the log, and the rate limit of each caller.
+// Who calls: the log, the trace, and the rate limit of each caller. That every response to a valid key has API-Key-Name
+// is in before-operations.test.ts.
 
 import { env, tracing } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
-import { describedOperations } from "../conformance.ts";
-import { failing, intercepted } from "./binding.ts";
-import { type Answer, call, createPet, expectError, type RequestOptions, requestTo } from "./call.ts";
+import { intercepted } from "./binding.ts";
+import { call, createPet, PLAIN_HTTP } from "./call.ts";
 
 const ALICE = { authorization: "Bearer alice", bindings: { API_KEY_ALICE: "alice" } };
 
-const REQUESTS: [path: string, options: RequestOptions][] = [
-  ...describedOperations.map((operation) => requestTo(operation)),
-  ["/v1/nothing", {}],
-  ["/v1/pets/", {}],
-  ["/v1/pets?limit=x", {}],
-  ["/v1/pets", { method: "HEAD" }],
-  ["/v1/pets", { method: "PURGE" }],
-];
-
-const limitedTo = (success: boolean, asked: unknown[] = []) => ({
-  async limit(options: RateLimitOptions) {
-    asked.push(options);
-    return { success };
-  },
-});
-const TOO_MANY = {
-  code: "too_many_requests",
-  message: "The rate limit of your API key is exceeded, and this request was not carried out; try again later.",
-  status: 429,
-};
-
-const nameIn = ({ headers }: Answer) => headers.get("API-Key-Name");
-
 let use: MockInstance<typeof console.log>;
+let log: MockInstance<typeof console.error>;
 beforeEach(() => {
   use = vi.spyOn(console, "log").mockReturnValue();
-});
-
-describe.each(REQUESTS)("%s %j", (path, options) => {
-  it("names the caller in every response to a request with a valid key", async () => {
-    const log = vi.spyOn(console, "error").mockReturnValue();
-    const DB = failing(env.DB, new Error("D1_ERROR: Network connection lost."));
-    for (const bindings of [{}, { DB }, { MAINTENANCE: "" }, { RATE_LIMIT: limitedTo(false) }]) {
-      const request = { ...options, ...ALICE, bindings: { ...ALICE.bindings, ...bindings } };
-      expect(nameIn(await call(path, request))).toBe("API_KEY_ALICE");
-    }
-    for (const [line] of log.mock.calls) expect(JSON.parse(line)).toMatchObject({ caller: "API_KEY_ALICE" });
-    expect(nameIn(await call(path, options))).toBe("API_KEY");
-    expect(nameIn(await call(path, { ...options, authorization: "Bearer wrong" }))).toBe(null);
-    expect(nameIn(await call(path, { ...options, authorization: null }))).toBe(null);
-  });
-
-  it("is 429 if the caller has sent too many requests, before anything else but the key and MAINTENANCE", async () => {
-    const log = vi.spyOn(console, "error");
-    const asked: RateLimitOptions[] = [];
-    // If an operation used the database, the failure would be logged.
-    const bindings = { DB: failing(env.DB, new Error("touched")), RATE_LIMIT: limitedTo(false, asked) };
-    const answer = await call(path, { ...options, bindings });
-    if (options.method !== "HEAD") expectError(answer, TOO_MANY);
-    expect([answer.status, answer.headers.get("Retry-After")]).toEqual([429, "10"]);
-    expect(asked).toEqual([{ key: "API_KEY" }]);
-    expect((await call(path, { ...options, bindings, authorization: null })).status).toBe(401);
-    expect((await call(path, { ...options, bindings, authorization: "Bearer wrong" })).status).toBe(401);
-    expect((await call(path, { ...options, bindings: { ...bindings, MAINTENANCE: "" } })).status).toBe(503);
-    expect((await call(path, { bindings, method: "OPTIONS", authorization: null })).status).toBe(204);
-    expect(asked.length).toBe(1);
-    expect(log).not.toHaveBeenCalled();
-  });
+  log = vi.spyOn(console, "error").mockReturnValue();
 });
 
 it("names one of the secrets if several have the same key", async () => {
   const bindings = { API_KEY_ALICE: "shared", API_KEY_BOB: "shared" };
-  expect(nameIn(await call("/v1/pets", { bindings, authorization: "Bearer shared" }))).toBe("API_KEY_ALICE");
+  const { headers } = await call("/v1/pets", { bindings, authorization: "Bearer shared" });
+  expect(headers.get("API-Key-Name")).toBe("API_KEY_ALICE");
 });
 
-it("logs that a key is in use at most once an hour, whatever the response", async () => {
-  vi.spyOn(console, "error").mockReturnValue();
-  const RATE_LIMIT = limitedTo(false);
-  const send = (name: string, bindings = {}) =>
-    call("/v1/pets", { authorization: "Bearer used", bindings: { [name]: "used", ...bindings } });
-  const MINUTE = 60_000;
+it("logs at most once an hour that a key is in use, and that it was sent over plain HTTP", async () => {
   const start = Date.now();
-  for (const minute of [0, 1, 59, 60, 61]) {
-    vi.setSystemTime(start + minute * MINUTE);
-    await send("API_KEY_CAROL", { RATE_LIMIT });
-    await send("API_KEY_DAVE", { MAINTENANCE: "" });
-    await call("/v1/pets", { authorization: null, bindings: { API_KEY_ERIN: "erin" } });
-  }
-  const lines = ["API_KEY_CAROL", "API_KEY_DAVE"].map((caller) => [
-    JSON.stringify({ message: `${caller} is in use (logged once an hour)`, caller }),
-  ]);
-  expect(use.mock.calls).toEqual([...lines, ...lines]);
+  /** Sends requests at a minute, and returns the lines in the log. */
+  const logged = async (minute: number, key: string) => {
+    vi.setSystemTime(start + minute * 60_000);
+    for (const spy of [use, log]) spy.mockClear();
+    const bindings = { API_KEY_CAROL: key, MAINTENANCE: "" };
+    for (const options of [{}, PLAIN_HTTP]) {
+      await call("/v1/pets", { ...options, bindings, authorization: `Bearer ${key}` });
+      await call("/v1/pets", { ...options, bindings, authorization: null });
+    }
+    return [...use.mock.calls, ...log.mock.calls].map(([line]) => JSON.parse(line));
+  };
+  const caller = "API_KEY_CAROL";
+  const cause = "The key in API_KEY_CAROL was sent over plain HTTP, and can have been read on the way: replace it.";
+  const lines = [
+    { message: "API_KEY_CAROL is in use (logged once an hour)", caller },
+    expect.objectContaining({ message: `configuration: ${cause}`, failure: "configuration", cause, caller }),
+  ];
+  expect(await logged(0, "used")).toEqual(lines);
+  expect(await logged(59, "used")).toEqual([]);
+  expect(await logged(60, "used")).toEqual(lines);
+  expect(await logged(61, "used")).toEqual([]);
+  expect(await logged(62, "replaced")).toEqual(lines);
 });
 
 it("is an attribute of the root span of a request with a valid key", async () => {
@@ -124,7 +79,6 @@ describe("the rate limit", () => {
   });
 
   it("is not applied if the binding fails, which is logged once", async () => {
-    const log = vi.spyOn(console, "error").mockReturnValue();
     const failure = new Error("The binding is broken.");
     const broken = [
       async () => Promise.reject(failure),

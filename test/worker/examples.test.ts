@@ -4,7 +4,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { type DescribedOperation, describedOperations } from "../conformance.ts";
 import { failing } from "./binding.ts";
-import { type Answer, call, createPet, PERFORM, type RequestOptions } from "./call.ts";
+import { type Answer, call, createPet, PERFORM, PLAIN_HTTP, type RequestOptions } from "./call.ts";
 
 type Errors = Record<string, () => Promise<Answer>>;
 
@@ -17,6 +17,7 @@ function shared({ operationId, path, responses }: DescribedOperation): Errors {
   const [, wrong = ""] = /"message":"([A-Z]+) /.exec(JSON.stringify(responses[405])) ?? [];
   return {
     401: () => perform({ authorization: null }),
+    403: () => perform(PLAIN_HTTP),
     429: () => perform({ bindings: { RATE_LIMIT: { limit: async () => ({ success: false }) } } }),
     405: () => call(`/v1${path}`, { method: wrong }),
     500: () => perform({ bindings: { DB: failing(env.DB, new Error("D1_ERROR: internal error")) } }),
