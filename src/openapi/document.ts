@@ -13,7 +13,7 @@ export const description = {
     version: "1.0.0",
     summary: "List the animals in the store, add one, or get one.",
     description:
-      "This service stores animals. Every request needs an API key. The guide, at the path / of the service, " +
+      "This service stores animals. Every operation needs an API key. The guide, at the path / of the service, " +
       "explains errors, pagination, retries and large integers, with examples in curl, JavaScript and Python.",
     license: { name: "MIT", identifier: "MIT" },
   },

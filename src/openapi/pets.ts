@@ -33,9 +33,9 @@ export const REMOVAL = SUNSET.toLocaleDateString("en-GB", { dateStyle: "long", t
 export const petTag = { name: "pets", description: "The animals in the store." };
 
 const PROPERTIES = {
-  name: "The animal's name, in well-formed Unicode. Its length is counted in code points. Stored as sent.",
-  categoryId: "Identifier of the category the animal belongs to.",
-  status: "Availability status.",
+  name: "The animal's name, in well-formed Unicode. It is stored as sent, and its length is counted in code points.",
+  categoryId: "Identifies the category that the animal belongs to.",
+  status: "Says whether the animal is available.",
 };
 
 export const petComponents = {
@@ -52,7 +52,7 @@ export const petComponents = {
     description: "An animal in the store.",
     properties: {
       id:
-        "Unique identifier, assigned by the service, which never changes or reuses it. Identifiers start at 1 and " +
+        "Identifies the animal. The service assigns it, and never changes or reuses it. Identifiers start at 1 and " +
         "increase, and can have gaps.",
       ...PROPERTIES,
     },
@@ -71,7 +71,7 @@ export const petPaths = {
         "Returns a page of animals. If there are more, `Link` has the URL of the next page; follow it until it " +
         "is absent.",
       parameters: queryParameters(PetQuery, petComponents, {
-        limit: "Maximum number of animals returned.",
+        limit: "Limits the number of animals that are returned.",
         status: "Return only animals with this status.",
         after: "Return only animals with a greater `id`. The URL in `Link` already contains it.",
       }),
@@ -139,7 +139,10 @@ export const petPaths = {
       headers: {
         Deprecation: fixedHeader("When the operation was deprecated (RFC 9745).", DEPRECATION_HEADERS.Deprecation),
         Sunset: fixedHeader("When the operation will be removed (RFC 8594).", DEPRECATION_HEADERS.Sunset),
-        Link: fixedHeader("The replacement, and the guide.", DEPRECATION_HEADERS.Link),
+        Link: fixedHeader(
+          "Leads to the replacement, and to what the guide says about the removal.",
+          DEPRECATION_HEADERS.Link,
+        ),
       },
       responses: {
         200: { description: "The animal.", headers: bookmark(), content: body("Pet", REX) },

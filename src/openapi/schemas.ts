@@ -48,7 +48,7 @@ export function componentSchemas(components: Record<string, Component>): Record<
   return mapValues(components, ({ description, properties: texts = {}, example }, name) => {
     const { properties } = schemas[name] ?? {};
     const described = mapValues({ ...properties }, ({ default: initial, ...property }, name) => {
-      const defaults = initial === undefined ? "" : ` Defaults to \`${initial}\` when omitted.`;
+      const defaults = initial === undefined ? "" : ` It defaults to \`${initial}\` when omitted.`;
       const text = texts[name] ?? "";
       return { ...property, description: text && text + defaults, ...(example && { examples: [example[name]] }) };
     });
