@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { describeOperation, describeOperations, operations } from "../../scripts/build/reference.ts";
 import { STATUS } from "../../src/http/errors.ts";
 import { description } from "../../src/openapi/document.ts";
+import { DEPRECATION_HEADERS } from "../../src/pets/deprecation.ts";
 import { printJson } from "../../src/values/json.ts";
 import { componentOf, describedOperations } from "../conformance.ts";
 import { launch, outcome } from "../processes.ts";
@@ -58,6 +59,7 @@ it("links to every section and operation, and only to what exists, on its own or
   const sections = Array.from(text.matchAll(/<li><a href="([^"]+)">/g), ([, id]) => id);
   expect(sections).toEqual(Array.from(text.matchAll(/<h2 id="([^"]+)"/g), ([, id]) => `#${id}`));
   expect(sections).toEqual(expect.arrayContaining(describedOperations.map(({ operationId }) => `#${operationId}`)));
+  expect(ids).toContain(/#[^>]+/.exec(DEPRECATION_HEADERS.Link)?.[0]);
   expect(new Set(ids).size).toBe(ids.length);
   expect(links.filter((link) => link.startsWith("#") && !ids.includes(link))).toEqual([]);
   for (const path of new Set(links.filter((link) => !/^(#|data:,)/.test(link)))) {
@@ -100,7 +102,7 @@ it("has a link to each parameter, property, response and header", async () => {
 it("describes an error once, on one line, and its body once", () => {
   const lines = describeOperations().matchAll(/^- <strong id="(.+)-([45]\d\d)">.+<small>`(\w+)`.*\n {2}.+$/gm);
   const errors = Array.from(lines, ([, place, status, code]) => [`${place} ${status}`, code]);
-  const ofAll = [401, 405, 429, 500, 503].map((status) => `all-operations ${status}`);
+  const ofAll = [401, 403, 405, 429, 500, 503].map((status) => `all-operations ${status}`);
   const ofCreate = [400, 413, 415, 422, 500, 503].map((status) => `createPet ${status}`);
   const others = ["listPets 400", "getPet 404", "getPet 410"];
   expect(errors.map(([place]) => place).sort()).toEqual([...ofAll, ...ofCreate, ...others].sort());
