@@ -1,12 +1,7 @@
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
 import service from "../../src/index.ts";
-import { type Answer, call, expectError, NO_KEYS, ORIGIN } from "./call.ts";
-
-const unauthorized = (message: string) => ({ code: "unauthorized", message, status: 401 });
-const MISSING = unauthorized("An API key is required: send it as Authorization: Bearer <API_KEY>.");
-const INVALID = unauthorized("The API key is not valid.");
-const SEVERAL = unauthorized("Send one Authorization header, with one API key.");
+import { type Answer, call, expectError, INVALID, MISSING, NO_KEYS, ORIGIN, SEVERAL } from "./call.ts";
 
 /** Asserts a whole 401. If a token was sent, the challenge says that it is not valid. */
 function expectUnauthorized(answer: Answer, expected: typeof MISSING): void {

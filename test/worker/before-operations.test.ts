@@ -4,11 +4,17 @@ import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
 import { describedOperations } from "../conformance.ts";
 import { failing } from "./binding.ts";
-import { type Answer, call, expectError, PLAIN_HTTP, type RequestOptions, requestTo } from "./call.ts";
+import {
+  type Answer,
+  call,
+  expectError,
+  INVALID,
+  MISSING,
+  PLAIN_HTTP,
+  type RequestOptions,
+  requestTo,
+} from "./call.ts";
 
-const KEY_REQUIRED = "An API key is required: send it as Authorization: Bearer <API_KEY>.";
-const MISSING = { code: "unauthorized", message: KEY_REQUIRED, status: 401 };
-const INVALID = { code: "unauthorized", message: "The API key is not valid.", status: 401 };
 const FORBIDDEN = {
   code: "forbidden",
   message:

@@ -108,6 +108,12 @@ export function expectError({ status, text }: Answer, expected: { code: string; 
   expect(status).toBe(expected.status);
 }
 
+const unauthorized = (message: string) => ({ code: "unauthorized", message, status: 401 });
+
+export const MISSING = unauthorized("An API key is required: send it as Authorization: Bearer <API_KEY>.");
+export const INVALID = unauthorized("The API key is not valid.");
+export const SEVERAL = unauthorized("Send one Authorization header, with one API key.");
+
 export const badRequest = (message: string) => ({ code: "bad_request", message, status: 400 });
 
 const unavailable = (message: string) => ({ code: "service_unavailable", message, status: 503 });

@@ -114,11 +114,6 @@ describe("createPet stores", () => {
     ["after a byte order mark (RFC 8259, section 8.1)", utf8(`\ufeff${rexWith(EXACT)}`)],
   ])("an animal %s", (_, body) => expectStored(body, storedRexWith(EXACT)));
 
-  it("characters that are split between chunks or written as two escapes", async () => {
-    const { body } = chunked('{"categoryId":1,"name":"🐶é\\ud83d\\udc36"}', 1);
-    expect(JSON.parse((await createPet(body)).text).name).toBe("🐶é🐶");
-  });
-
   it.each([{}, { "Content-Length": String(LIMIT) }])(
     "16 KiB, whole and in chunks, with the headers %j",
     async (headers) => {
@@ -135,15 +130,6 @@ describe("createPet stores", () => {
     { "Content-Encoding": "Identity" },
   ])("a body with the headers %j", async (headers) => {
     expect((await createPet(rexWith("1"), { headers })).status).toBe(201);
-  });
-
-  it("animals under ids that start at 1 and increase", async () => {
-    for (const id of [1, 2, 3]) expect((await createPet(rexWith("1"))).headers.get("Location")).toBe(`/v1/pets/${id}`);
-  });
-
-  it("an animal whatever the query is", async () => {
-    const headers = { "Content-Type": "application/json" };
-    expect((await call("/v1/pets?limit=x", { method: "POST", body: rexWith("1"), headers })).status).toBe(201);
   });
 });
 
@@ -198,7 +184,6 @@ describe("createPet rejects", () => {
   ])("a body with the headers %j", (headers, error) => expectRejected(rexWith("1"), error, headers));
 
   it("a request without a body", async () => {
-    expectError(await call("/v1/pets", { method: "POST" }), NOT_TYPED);
     const headers = { "Content-Type": "application/json" };
     const empty = badRequest("The body is empty (it must be one JSON object).");
     expectError(await call("/v1/pets", { method: "POST", headers }), empty);

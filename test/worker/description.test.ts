@@ -58,11 +58,6 @@ describe("the description", () => {
     for (const known of Object.keys(STATUS))
       expect(code).toMatchObject({ description: expect.stringContaining(known) });
   });
-
-  it.each(describedOperations)("requires a bookmark in every success of $operationId", ({ responses }) => {
-    const [{ headers } = expect.fail()] = Object.values(responses);
-    expect(headers?.["x-d1-bookmark"]).toMatchObject({ required: true });
-  });
 });
 
 const bodiesOf = ({ requestBody, responses }: DescribedOperation) =>

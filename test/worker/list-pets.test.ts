@@ -78,15 +78,6 @@ describe("listPets, pages", () => {
     expect(nextPath(await call("/v1/pets?limit=2&after=2"))).toBeUndefined();
     expect(nextPath(await call("/v1/pets?limit=3"))).toBe("/v1/pets?limit=3&after=3");
   });
-
-  it("does not skip or repeat an animal if others are added between pages", async () => {
-    await insertMany(4);
-    const first = await call("/v1/pets?limit=2");
-    await insertMany(2);
-    const second = await call(`${nextPath(first)}`);
-    const third = await call(`${nextPath(second)}`);
-    expect([...ids(first), ...ids(second), ...ids(third)]).toEqual(range(1, 6));
-  });
 });
 
 const MANY = Array.from({ length: 7_500 }, (_, index) => `p${index}=1`);

@@ -1,7 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { describedOperations } from "../conformance.ts";
-import { call, insertRow, PERFORM, requestTo } from "./call.ts";
+import { insertRow, PERFORM } from "./call.ts";
 
 const BOOKMARK = /^[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{32}$/;
 const GIVEN = "00000001-00000002-00000003-0123456789abcdef0123456789abcdef";
@@ -33,8 +32,10 @@ describe.each(Object.entries(PERFORM))("%s", (_, perform) => {
 
   it("starts its session at the bookmark of the request", async () => {
     const { starts, bindings } = watched();
-    await perform({ bindings, headers: { "x-d1-bookmark": GIVEN } });
+    // A 404, if the operation needs an animal.
+    const { headers } = await perform({ bindings, headers: { "x-d1-bookmark": GIVEN } });
     expect(starts).toEqual([GIVEN]);
+    expect(headers.get("x-d1-bookmark")).toMatch(BOOKMARK);
   });
 
   it("reads from the primary if the format of the bookmark is unknown", async () => {
@@ -50,12 +51,3 @@ describe.each(Object.entries(PERFORM))("%s", (_, perform) => {
     }
   });
 });
-
-it.each(describedOperations.filter(({ path }) => path.includes("{")))(
-  "a 404 of $operationId has a bookmark if it needed a query",
-  async (operation) => {
-    const { status, headers } = await call(...requestTo(operation));
-    expect(status).toBe(404);
-    expect(headers.get("x-d1-bookmark")).toMatch(BOOKMARK);
-  },
-);

@@ -24,12 +24,11 @@ async function planOf({ sql, parameters }: Trip): Promise<string[]> {
   return results.map(({ detail }) => String(detail));
 }
 
-/** 3,000 animals in one statement: 1,500 available, 1,498 pending, and one sold at each end. */
+/** 3,000 animals in one statement: half of them available, the others pending. */
 const FILL = `
   WITH RECURSIVE ids (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM ids WHERE id < 3000)
   INSERT INTO pets (id, name, category_id, status)
-  SELECT id, 'pet ' || id, id,
-    CASE WHEN id IN (1, 3000) THEN 'sold' WHEN id % 2 THEN 'pending' ELSE 'available' END FROM ids`;
+  SELECT id, 'pet ' || id, id, iif(id % 2, 'pending', 'available') FROM ids`;
 
 describe("listPets", () => {
   beforeEach(async () => {
@@ -44,7 +43,6 @@ describe("listPets", () => {
     ["?limit=100&after=1500", 101, ALL],
     ["?after=2990", 10, ALL],
     ["?status=pending&limit=100&after=1500", 101, BY_STATUS],
-    ["?status=sold&limit=100", 2, BY_STATUS],
   ])("%s is one round trip, reads at most limit + 1 rows, and sorts nothing", async (query, rowsRead, plan) => {
     const { DB, trips } = recorded();
     expect((await call(`/v1/pets${query}`, { bindings: { DB } })).status).toBe(200);
