@@ -49,7 +49,8 @@ const FIRST_WAIT = 100; // milliseconds, at most
 
 /**
  * What `read` makes of the rows that D1 returns, which may lack what the statement selects. Throws StatementFailed, at
- * the latest at the deadline: D1 has been seen to hang for 80 seconds.
+ * the latest when the deadline for all tries has passed: D1 has been seen to hang for 80 seconds. What D1 answers after
+ * that is ignored, and D1 may still have carried out the statement.
  *
  * If the statement `isRepeatable`, repeats it while D1 fails transiently but is not overloaded. D1 itself retries only
  * reads: after a failed write, it is unknown whether anything was stored. Waits a random time, up to 100 ms and then
@@ -73,7 +74,7 @@ export async function runStatement<T>(
         const isLast = !isRepeatable || tries === MAX_TRIES;
         if (isLast || !mayPass(message) || OVERLOADED.test(message)) throw failure;
       }
-      // After the deadline, it throws and so ends the loop.
+      // Throws if the deadline has passed, so nothing is repeated after it.
       await Promise.race([deadline, scheduler.wait(Math.random() * FIRST_WAIT * tries)]);
     }
   } catch (failure) {

@@ -70,6 +70,13 @@ describe("a URL that is not normalized", () => {
       expect(headers.get("Link")).toBe(`<${ORIGIN}/v1/pets?limit=1&after=1>; rel="next"`);
     },
   );
+
+  it("names a parameter in ASCII on one line", async () => {
+    const response = await fetchRaw(`${ORIGIN}/v1/pets?\u2028\ud800é=1\u2028\n2`);
+    expect(await response.json()).toMatchObject({
+      message: expect.stringMatching(/^[ -~]* %E2%80%A8%EF%BF%BD%C3%A9 [ -~]*$/),
+    });
+  });
 });
 
 it.each(["/v1/pets?limit=1", "/v1/pets?limit=0", "/v1/pets/1", "/v1/pets/9", "/v1/nothing"])(
