@@ -1,8 +1,7 @@
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it } from "vitest";
-import { described } from "../conformance.ts";
 import { intercepted, type Query } from "./binding.ts";
-import { ADA, call, createPet, PERFORM, REX } from "./call.ts";
+import { call, createPet, PERFORM } from "./call.ts";
 
 type Trip = Query & { meta: D1Meta };
 
@@ -50,38 +49,6 @@ describe("listPets", () => {
     expect(await Promise.all(trips.map(planOf))).toEqual([[plan]]);
   });
 });
-
-const filters = described("listPets")
-  .parameters.filter((parameter) => parameter.in === "query" && !["limit", "after"].includes(parameter.name))
-  .map(({ name }) => name);
-
-const pairs = filters.flatMap((name, index) => filters.slice(index).map((other) => [...new Set([name, other])]));
-
-it.each(pairs.map((names) => ({ names })))(
-  "listPets returns only animals that match $names, and reads no others",
-  async ({ names }) => {
-    for (const name of names)
-      expect(REX, "a filter that is not a property needs a test of its own").toHaveProperty(name);
-    // An integer is 0, so that a filter that ignores such a value is found.
-    const values = names.map((name) => [name, typeof REX[name] === "number" ? 0 : REX[name]]);
-    const pet = { ...REX, ...Object.fromEntries(values) };
-    for (const name of names) await createPet({ ...pet, [name]: ADA[name] });
-    const { results } = await env.DB.prepare("SELECT name FROM pragma_table_info('pets') WHERE NOT pk").all();
-    const columns = results.map((column) => column["name"]).join(", ");
-    const double = env.DB.prepare(`INSERT INTO pets (${columns}) SELECT ${columns} FROM pets`);
-    await env.DB.batch(Array(8).fill(double));
-    for (const added of [pet, pet, ADA]) await createPet(added);
-    const { DB, trips } = recorded();
-    const filter = values.map((value) => value.join("=")).join("&");
-    const { text, headers } = await call(`/v1/pets?limit=1&${filter}`, { bindings: { DB } });
-    expect(JSON.parse(text)).toEqual([{ id: 256 * names.length + 1, ...pet }]);
-    expect(headers.get("Link")).toContain(`&${filter}&`);
-    const [trip = expect.fail(), ...others] = trips;
-    expect(others).toEqual([]);
-    expect(trip.meta.rows_read).toBeLessThanOrEqual(2);
-    expect((await planOf(trip)).join()).toMatch(/^SEARCH pets USING [^,]*$/);
-  },
-);
 
 it("createPet is one round trip that writes 2 rows, the animal and its index entry", async () => {
   await env.DB.prepare(FILL).run();
