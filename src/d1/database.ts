@@ -1,6 +1,6 @@
-// What is specific to D1 apart from the SQL: sessions, failures that are transient, and a deadline. A session reads from the
-// nearest replica, but never a state older than its bookmark, so a caller who sends bookmarks back reads its own writes
-// everywhere.
+// What is specific to D1 apart from the SQL: sessions, a deadline, and failures that are transient. A session reads
+// from the nearest replica, but never a state older than its bookmark, so a caller who sends bookmarks back reads its
+// own writes everywhere.
 // https://developers.cloudflare.com/d1/best-practices/read-replication/
 
 export const BOOKMARK_HEADER = "x-d1-bookmark";

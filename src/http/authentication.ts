@@ -100,10 +100,10 @@ function keyIn(name: string, value: unknown): Uint8Array | undefined {
   return isValid ? pad(new Uint8Array(MAX_LENGTH), value) : undefined;
 }
 
+const NAME = "the name of a key is API_KEY_, in capitals, and then letters, digits and underscores";
+
 const whyIgnored = (name: string): string =>
-  isSecretName(name)
-    ? `Secret ${name} is not a valid key and is ignored.`
-    : `Secret ${name} is ignored: the name of a key is API_KEY_, in capitals, and then letters, digits and underscores.`;
+  isSecretName(name) ? `Secret ${name} is not a valid key and is ignored.` : `Secret ${name} is ignored: ${NAME}.`;
 
 export const isKey = (text: string): boolean => text.length <= MAX_LENGTH && TOKEN.test(text);
 

@@ -7,7 +7,8 @@ import { logFailure } from "./log.ts";
 import type { Context } from "./routing.ts";
 
 export const PLAIN_HTTP =
-  "Send requests over https: a key that is sent over plain HTTP can be read on the way. Ask the operator for a new one.";
+  "Send requests over https: a key that is sent over plain HTTP can be read on the way. Ask the operator for a new " +
+  "one.";
 
 /** Throws 403 if a request came to Cloudflare over plain HTTP. One without cf-ray, such as a local one, did not. */
 export function rejectPlainHttp({ request, url, caller = "" }: Context): void {

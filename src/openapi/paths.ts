@@ -43,7 +43,8 @@ const version: Headers = {
   [VERSION_HEADER]: header("Identifies the version of the service that responded.", { type: "string" }),
 };
 
-// A 401 has no caller. Nor has a 400 for the Host, which is checked before the key, or a 500 while there is no valid key.
+// A 401 has no caller. Nor has a 400 for the Host, which is checked before the key, or a 500 if no secret is a valid
+// key.
 const caller = (status: string): Headers => ({
   ...(status !== "401" && {
     [CALLER_HEADER]: header(

@@ -17,7 +17,9 @@ const OptionalKey = z.optional(IdempotencyKey);
 export const NewPetBody = z.pipe(JsonBody, NewPet);
 
 export const UNKNOWN_ID = "No animal has this id.";
-export const KEY_USED = `This ${IDEMPOTENCY_HEADER} was already used for a different animal. To retry, send exactly what you sent before; to add a new animal, use a new key.`;
+export const KEY_USED =
+  `This ${IDEMPOTENCY_HEADER} was already used for a different animal. ` +
+  "To retry, send that animal again; to add this one, use a new key.";
 
 export async function listPets({ request, url, search }: Context, env: Env): Promise<Response> {
   const [query] = validated(PetQuery.safeParse(parseQuery(search)));

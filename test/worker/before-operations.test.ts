@@ -19,7 +19,8 @@ import {
 const FORBIDDEN = {
   code: "forbidden",
   message:
-    "Send requests over https: a key that is sent over plain HTTP can be read on the way. Ask the operator for a new one.",
+    "Send requests over https: a key that is sent over plain HTTP can be read on the way. Ask the operator for a new " +
+    "one.",
   status: 403,
 };
 const CLOSED = {

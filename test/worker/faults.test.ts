@@ -18,9 +18,10 @@ import {
   UNAVAILABLE_AFTER_POST,
 } from "./call.ts";
 
+const REPORT = "Report the failure to the operator with the value of the response header cf-ray.";
 const internal = (message: string) => ({
   code: "internal_error",
-  message: `The service failed${message} Report the failure to the operator with the value of the response header cf-ray.`,
+  message: `The service failed${message} ${REPORT}`,
   status: 500,
 });
 const INTERNAL = internal(".");

@@ -18,8 +18,8 @@ const ONCE = "Idempotency-Key must be sent only once (put a key that contains a 
 const CONFLICT = {
   code: "unprocessable_content",
   message:
-    "This Idempotency-Key was already used for a different animal. To retry, send exactly what you sent before; to add " +
-    "a new animal, use a new key.",
+    "This Idempotency-Key was already used for a different animal. To retry, send that animal again; to add this " +
+    "one, use a new key.",
   status: 422,
 };
 
