@@ -5,22 +5,22 @@ import { environmentNames, LOCAL } from "../environment.ts";
 import { WranglerFailed } from "../wrangler.ts";
 import { openStore, type Store } from "./wrangler-store.ts";
 
-type Work = (store: Store, file: string, hasFlag: boolean) => Promise<string>;
+type Work = (store: Store, file: string) => Promise<string>;
 
 /**
  * Runs `npm run <name> -- <environment> <file>`, and prints what `work` returns. Exits with 1 if it fails. `next`: what
- * to do after an interruption or a failure of Wrangler. `flag`: the only one that the command takes.
+ * to do after an interruption or a failure of Wrangler.
  */
-export async function command(name: string, work: Work, next: (hasFlag: boolean) => string, flag = "") {
+export async function command(name: string, work: Work, next: string) {
   const known = [LOCAL, ...environmentNames()];
-  const usage = `npm run ${name} -- <${known.join("|")}> <file> ${flag && `[${flag}]`}`;
-  const [environment, file, hasFlag] = await readArguments(usage, (args) => parseArguments(args, known, flag));
+  const usage = `npm run ${name} -- <${known.join("|")}> <file>`;
+  const [environment, file] = await readArguments(usage, (args) => parseArguments(args, known));
   // The default action would skip what cleans up on `exit`.
-  onInterruption((_, status) => exit(`Interrupted. ${next(hasFlag)}`, status));
+  onInterruption((_, status) => exit(`Interrupted. ${next}`, status));
   try {
-    console.log(printable(await work(await openStore(environment), file, hasFlag)));
+    console.log(printable(await work(await openStore(environment), file)));
   } catch (failure) {
-    exit(explain(failure as Error, next(hasFlag)), 1);
+    exit(explain(failure as Error, next), 1);
   }
 }
 
@@ -32,9 +32,8 @@ export function explain(failure: NodeJS.ErrnoException, next: string): string {
   return failure.message;
 }
 
-/** The environment, which must be one of `known`, the file, and whether the flag is set. Throws if they are wrong. */
-export function parseArguments(args: string[], known: string[], flag: string): [string, string, boolean] {
-  const [environment = "", file, ...more] = args.filter((argument) => argument !== flag);
-  if (known.includes(environment) && file && more.length === 0) return [environment, file, args.includes(flag)];
+/** The environment, which must be one of `known`, and the file. Throws if they are wrong. */
+export function parseArguments([environment = "", file, ...more]: string[], known: string[]): [string, string] {
+  if (known.includes(environment) && file && more.length === 0) return [environment, file];
   throw new Error(`Name one environment (${known.join(", ")}) and one file.`);
 }

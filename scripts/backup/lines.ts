@@ -19,7 +19,9 @@ export const STORED_COLUMNS = `SELECT tables.name || '.' || columns.name AS name
   AND tables.name NOT GLOB '_cf_*' AND tables.name NOT GLOB 'sqlite_*'`;
 
 // The properties of a line have the same names in camel case.
-const VALUES = COVERED_COLUMNS.map((name) => `j ->> '${name.replace(/_./g, (part) => part.slice(1).toUpperCase())}'`);
+const VALUES = COVERED_COLUMNS.map(
+  (name) => `value ->> '${name.replace(/_./g, (part) => part.slice(1).toUpperCase())}'`,
+);
 
 /** The SQL that prints a row as a line. A patch with null adds nothing. */
 export const ROW_JSON = `json_patch(${PET_JSON}, json_object('idempotencyKey', idempotency_key))`;
@@ -70,14 +72,32 @@ Warning: the last id is ${last}. After ${INT64.maximum}, SQLite assigns ids at r
 "One wrong animal" in docs/OPERATIONS.md.`;
 }
 
+// D1 takes 100,000 bytes. Statements of more than 32 KB with many rows have been seen to run out of memory, and a row
+// that callers can store adds up to 7 KB.
+const STATEMENT_BYTES = 16_000;
+
 /**
- * The statement that stores a line: from JSON, because the text of an SQL string would end at U+0000. It skips a row
- * that is there already, with its id or its Idempotency-Key, and fails for one that breaks a CHECK, which INSERT OR
- * IGNORE would skip too. Without WHERE, SQLite would take ON CONFLICT for a join.
+ * The statements that store lines, each of them many lines, because a statement takes longer than a row. From JSON,
+ * because the text of an SQL string would end at U+0000. A row that is there already, with its id or its
+ * Idempotency-Key, is skipped. One that breaks a CHECK fails, which INSERT OR IGNORE would skip too.
  */
-export function insertSql({ text }: Line): string {
-  // Locally, Wrangler removes BEGIN TRANSACTION from a file of SQL, even from a name.
-  const json = text.replaceAll("'", "''").replaceAll("BEGIN TRANSACTION", "BEGIN\\u0020TRANSACTION");
-  return `INSERT INTO pets (${COVERED_COLUMNS.join(", ")}) SELECT ${VALUES.join(", ")} FROM (SELECT '${json}' AS j)
-  WHERE true ON CONFLICT DO NOTHING;\n`;
+export function* insertSql(lines: Iterable<Line>): Generator<string> {
+  let rows: string[] = [];
+  let bytes = 0;
+  for (const { text } of lines) {
+    // D1 finds the end of a statement as SQLite does, so a string may contain anything (ingestSql in workerd's
+    // sqlite.c++). But locally, Wrangler removes BEGIN TRANSACTION from a file of SQL, even from a name.
+    const row = text.replaceAll("'", "''").replaceAll("BEGIN TRANSACTION", "BEGIN\\u0020TRANSACTION");
+    rows.push(row);
+    bytes += Buffer.byteLength(row);
+    if (bytes < STATEMENT_BYTES) continue;
+    yield insertRows(rows);
+    [rows, bytes] = [[], 0];
+  }
+  if (rows.length > 0) yield insertRows(rows);
 }
+
+// Without WHERE, SQLite would take ON CONFLICT for a join.
+const insertRows = (rows: string[]) =>
+  `INSERT INTO pets (${COVERED_COLUMNS.join(", ")}) SELECT ${VALUES.join(", ")} FROM json_each('[${rows.join()}]')
+  WHERE true ON CONFLICT DO NOTHING;\n`;

@@ -107,16 +107,13 @@ describe("a file", () => {
 });
 
 describe("the commands", () => {
-  it("take one known environment, one file, and only restore takes --replace", () => {
+  it("take one known environment and one file", () => {
     const known = ["local", "staging", "production"];
-    const parse = (...args: string[]) => parseArguments(args, known, "--replace");
-    expect(parse("staging", "f")).toEqual(["staging", "f", false]);
-    expect(parse("staging", "f", "--replace")).toEqual(["staging", "f", true]);
+    expect(parseArguments(["staging", "f"], known)).toEqual(["staging", "f"]);
     const message = "Name one environment (local, staging, production) and one file.";
-    for (const wrong of ["", "local", "local f --more", "prod f", "local --replace"]) {
-      expect(() => parse(...wrong.split(" "))).toThrow(message);
+    for (const wrong of ["", "local", "local f --more", "prod f"]) {
+      expect(() => parseArguments(wrong.split(" "), known)).toThrow(message);
     }
-    expect(() => parseArguments(["local", "f", "--replace"], known, "")).toThrow(message);
   });
 
   it("say what to do after a failure of Wrangler or of the file system", async () => {

@@ -32,7 +32,7 @@ export async function openDatabase(migrate = applyMigrations) {
   const run: typeof wrangler = async (args) => {
     const line = args.join(" ");
     await database.onCommand(line);
-    // Longer than any, unless it grows with the data.
+    // Longer than any, unless it has data, which every user of the machine could see.
     if (line.length > 1_000) throw new Error("E2BIG");
     if (args.includes("time-travel")) return '{"bookmark":"00000000-00000001"}';
     if (args.includes("secret")) return JSON.stringify(database.secrets.map((name) => ({ name })));
@@ -40,8 +40,8 @@ export async function openDatabase(migrate = applyMigrations) {
     if (args.includes("--file")) {
       const script = readFileSync(sql, "utf8");
       database.loads.push(script);
-      if (script.split(";\n").some((statement) => Buffer.byteLength(statement) > 60_000))
-        throw new Error("SQLITE_TOOBIG");
+      if (script.split(";\n").some((statement) => Buffer.byteLength(statement) > 32_000))
+        throw new Error("SQLITE_NOMEM");
       database.onLoad(apply, script);
       return "[]";
     }

@@ -1,6 +1,6 @@
 // Backup and restore between stores: what is kept, what a failed import leaves, and what is rejected.
 
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import fc from "fast-check";
@@ -27,17 +27,16 @@ const printed = () => print.mock.calls.flat().join("\n");
 let files = 0;
 const newFile = () => join(folder, `${++files}.jsonl`);
 
-function fileOf(lines: string[], file = newFile()): string {
+function fileOf(lines: string[]): string {
+  const file = newFile();
   writeFileSync(file, text(lines));
   return file;
 }
 
 const text = (lines: string[]) => lines.map((line) => `${line}\n`).join("");
 
-const remove = (name: string) => rmSync(join(folder, name));
-
 /** Adds animals as another program would. */
-const add = ({ sqlite }: Database, ...lines: string[]) => sqlite.exec(lines.map(storedLine).map(insertSql).join(""));
+const add = ({ sqlite }: Database, ...lines: string[]) => sqlite.exec([...insertSql(lines.map(storedLine))].join(""));
 
 /** Adds animals with the ids from 1 on. `name`: SQL, in which `?` is `value`. */
 const addMany = ({ sqlite }: Database, count: number, name: string, value: string) =>
@@ -84,28 +83,15 @@ const WARNING = `
 Warning: the last id is ${MAX}. After ${MAX}, SQLite assigns ids at random. Give this animal a smaller id:
 "One wrong animal" in docs/OPERATIONS.md.`;
 
-/** With a gap in the ids, and keys. */
+/** With a gap in the ids, and keys. A statement stores four of them. */
 const LINES = Array.from({ length: 30 }, (_, index) => {
   const id = index < 15 ? index + 1 : index + 100;
   const key = index % 3 ? "" : `,"idempotencyKey":"key ${id}"`;
-  return `{"id":${id},"name":"Rex ${id}","categoryId":${id},"status":"sold"${key}}`;
+  return `{"id":${id},"name":"Rex ${"😀".repeat(990)}","categoryId":${id},"status":"sold"${key}}`;
 });
-/** Characters of SQL for four of them. */
-const PART = 1_000;
+/** Characters of SQL for two statements. */
+const PART = 10_000;
 const LINE = (id: number) => `{"id":${id},"name":"Tom","categoryId":1,"status":"sold"}`;
-
-const OLD = [LINE(1), ...LINES.slice(1, 4), LINE(6).replace("Tom", "Caller")];
-
-/** A store with `lines`, and a file next to which a restore saves them: `copies` are the contents of what it saved. */
-async function setUp(lines: string[], replacement = LINES) {
-  const database = await openDatabase();
-  add(database, ...lines);
-  const subfolder = mkdtempSync(join(folder, "replace-"));
-  const file = fileOf(replacement, join(subfolder, "pets.jsonl"));
-  const names = () => readdirSync(subfolder).filter((name) => /^before-staging-2[\dTZ-]+\.jsonl$/.test(name));
-  const copies = () => names().map((name) => readFileSync(join(subfolder, name), "utf8"));
-  return { database, file, copies };
-}
 
 describe("backup and restore", () => {
   it("keep everything that the service accepts, exactly", async () => {
@@ -204,13 +190,11 @@ it("every store is saved, and restored identically unless it has lines that a re
     const lines = stored.map((pet) => printJson(pet));
     add(source, ...lines);
     const file = newFile();
-    const report = await backup(source.store, file);
-    expect(report).toContain(`Saved staging in ${file}: ${lines.length} lines.`);
+    await backup(source.store, file);
     expect(readFileSync(file, "utf8")).toBe(text(lines));
     const isValid = ({ id, name }: { id: bigint; name: string }) => id >= 1n && [...name].length <= 1_000;
     const end = await restore(target.store, file).catch(({ message }: Error) => message);
     for (const [index, pet] of stored.entries()) {
-      expect(report.includes(`\nid ${pet.id}: `)).toBe(!isValid(pet));
       expect(end.includes(`\nline ${index + 1}: `)).toBe(!isValid(pet));
     }
     expect(await saved(target)).toBe(stored.every(isValid) ? text(lines) : "");
@@ -232,35 +216,32 @@ describe("restore", () => {
     ["fails before it changes anything", () => [], RESET],
     ["fails after it stored some of its rows", (sql) => [sql.slice(0, sql.lastIndexOf("INSERT"))], RESET],
     ["fails after it stored everything", (sql) => [sql], failure("Network connection lost.")],
-    ["is applied twice", (sql) => (sql.includes("DELETE") ? [sql] : [sql, sql])],
+    ["is applied twice", (sql) => [sql, sql]],
   ])("stores everything once if every second import %s", async (_, applied, thrown) => {
-    for (const replace of [false, true]) {
-      const { database, file } = await setUp(replace ? OLD : []);
-      database.onLoad = (apply, sql) => {
-        if (database.loads.length % 2 === 0) return apply(sql);
-        applied(sql).forEach(apply);
-        if (thrown) throw thrown;
-      };
-      await restore(database.store, file, replace, PART);
-      expect(database.loads.length).toBeGreaterThan(7);
-      // D1 does not run the same file twice.
-      expect(new Set(database.loads).size).toBe(database.loads.length);
-      expect(await saved(database)).toBe(text(LINES));
-    }
+    const database = await openDatabase();
+    database.onLoad = (apply, sql) => {
+      if (database.loads.length % 2 === 0) return apply(sql);
+      applied(sql).forEach(apply);
+      if (thrown) throw thrown;
+    };
+    await restore(database.store, fileOf(LINES), PART);
+    // D1 does not run the same file twice.
+    expect(new Set(database.loads).size).toBe(thrown ? 8 : 4);
+    expect(await saved(database)).toBe(text(LINES));
   });
 
-  it.each([false, true])("continues if interrupted; two at once lose nothing (--replace: %s)", async (replace) => {
+  it("continues if it was killed at any moment, beside a different one or after it", async () => {
     for (let kill = 1, isReached = true; isReached; kill++) {
-      const { database, file, copies } = await setUp(replace ? OLD : []);
+      const database = await openDatabase();
       const stores = [database.store, await database.openAgain()];
+      const file = fileOf(LINES);
       let commands = 0;
       database.onCommand = () => (++commands === kill ? expect.fail("killed") : undefined);
-      await Promise.allSettled(stores.map((store) => restore(store, file, replace, PART)));
+      await Promise.allSettled(stores.map((store) => restore(store, file, PART)));
       isReached = commands >= kill;
       database.onCommand = () => {};
-      await restore(database.store, file, replace, PART);
+      await restore(database.store, file, PART);
       expect(await saved(database)).toBe(text(LINES));
-      if (replace) expect(copies()).toContain(text(OLD));
     }
   });
 
@@ -285,33 +266,65 @@ describe("restore", () => {
 
   it("keeps each import and each statement within the limits of D1, whatever the names", async () => {
     const database = await openDatabase();
-    const names = ["'".repeat(1_000), "BEGIN TRANSACTION".repeat(58), "\\u0001".repeat(1_000), "a"];
-    const lines = Array.from({ length: 1200 }, (_, index) => `{"name":"${names[index % 4]}","categoryId":1}`);
+    const names = ["'".repeat(1_000), "BEGIN TRANSACTION".repeat(58), "\\u0001".repeat(1_000), "😀".repeat(1_000)];
+    const lines = Array.from({ length: 800 }, (_, index) => `{"name":"${names[index % 4]}","categoryId":1}`);
     await restore(database.store, fileOf(lines));
     expect(database.loads.length).toBeGreaterThan(1);
     for (const sql of database.loads) expect(Buffer.byteLength(sql)).toBeLessThan(2_600_000);
   });
 
-  it("changes nothing in a store that is not the beginning of the file", async () => {
-    for (const [lines, line] of [[[LINE(1000)], 1] as const, [LINES.with(1, LINE(2)), 2] as const]) {
-      const { database, file } = await setUp([...lines]);
-      const message = `staging is not empty, and differs from the file at line ${line}.
-A restore fills an empty store, or continues one that did not finish.\nWith --replace, it saves what is there`;
-      await expect(restore(database.store, file)).rejects.toThrow(message);
-      expect([printed(), database.loads]).toEqual(["", []]);
-    }
+  it("stores many animals with one statement, because each takes milliseconds", async () => {
+    const database = await openDatabase();
+    await restore(database.store, fileOf(Array.from({ length: 1_000 }, (_, index) => LINE(index + 1))));
+    expect(database.loads.join().match(/INSERT/g)?.length).toBeLessThan(10);
   });
 
-  it("says whether there is more than the file, from before or from a caller, and what removes it", async () => {
-    const { database, file } = await setUp([]);
-    database.onLoad = (apply, sql) => apply(sql + insertSql(storedLine(LINE(1000))));
+  const REPLACE = {
+    local: "To replace what local has with the file, stop npm run dev, and remove .wrangler/state. ",
+    open: `To replace what staging has with the file, close the service ("Close the service" in docs/OPERATIONS.md):
+npx wrangler secret put MAINTENANCE --env staging
+`,
+    closed: `To replace what staging has with the file, save it first ("Replace a store" in docs/OPERATIONS.md).
+Keep this command, which takes everything back:
+npx wrangler d1 time-travel restore DB --env staging --bookmark 00000000-00000001
+Remove all animals (this does not ask):
+npx wrangler d1 execute DB --env staging --remote --command "DELETE FROM pets"
+`,
+  };
+  const local = (database: Database) => ({ ...database.store, environment: "local", isLocal: true });
+
+  it.each(Object.entries(REPLACE))(
+    "changes nothing in a different store, and says what to do: %s",
+    async (name, how) => {
+      const database = await openDatabase();
+      if (name === "open") database.secrets = ["API_KEY"];
+      const store = name === "local" ? local(database) : database.store;
+      for (const [lines, line] of [[[LINE(1000)], 1] as const, [LINES.with(1, LINE(2)), 2] as const]) {
+        database.sqlite.exec("DELETE FROM pets");
+        add(database, ...lines);
+        const message = await restore(store, fileOf(LINES)).catch((thrown: Error) => thrown.message);
+        expect(message).toBe(
+          `${store.environment} is not empty, and differs from the file at line ${line}. Nothing was changed.
+A restore fills an empty store, or continues one that did not finish.
+${how}Then run this command again.`,
+        );
+      }
+      await expect(restore(store, fileOf(["{"]))).rejects.toThrow("has invalid lines");
+      expect([printed(), database.loads]).toEqual(["", []]);
+    },
+  );
+
+  it("says if there is more than the file, from before or from a caller, and what to do", async () => {
+    const [database, file] = [await openDatabase(), fileOf(LINES)];
+    database.onLoad = (apply, sql) => apply(sql + [...insertSql([storedLine(LINE(1000))])].join(""));
     for (const _ of ["meanwhile", "before"]) {
-      expect(await restore(database.store, file)).toBe(
-        `Restored staging from ${file}: 30 lines, read back and identical.
-staging also has animals with greater ids. To remove these, run the command with --replace.`,
-      );
+      const end = await restore(database.store, file);
+      expect(end).toContain(`Restored staging from ${file}: 30 lines, read back and identical.
+staging also has animals with greater ids.
+To replace what staging has`);
       expect(database.loads.length).toBe(1);
     }
+    expect(printed()).toMatch(/^Callers get 503 (.+\n)+npx wrangler d1 time-travel restore .+ --bookmark 0{8}-0{7}1$/);
   });
 
   const CALLER = "INSERT INTO pets (name, category_id, status, id, idempotency_key) VALUES ('Caller', 1, 'sold', ";
@@ -319,166 +332,20 @@ staging also has animals with greater ids. To remove these, run the command with
     ["an animal that a caller adds meanwhile", `${CALLER}115, NULL)`, 16],
     ["its Idempotency-Key", `${CALLER}1000, 'key 127')`, 28],
     ["a change by SQL", "UPDATE pets SET name = 'x' WHERE id = 7", 7],
-  ])("finds at the end what was in the way: %s", async (_, change, line) => {
-    const database = await openDatabase();
-    database.onLoad = (apply, sql) => {
-      apply(sql);
-      if (database.loads.length === 3) database.sqlite.exec(change);
-    };
-    await expect(restore(database.store, fileOf(LINES), false, PART)).rejects.toThrow(
-      `Verification failed: staging differs from the file at line ${line}.\nSomething else writes to it. Keep it out`,
-    );
-  });
-});
-
-describe("restore --replace", () => {
-  it("saves what is there next to the file, says how to go back, and only then replaces it", async () => {
-    const { database, file, copies } = await setUp(OLD);
-    database.onLoad = (apply, sql) => {
-      expect(copies()).toEqual([text(OLD)]);
-      expect(printed()).toMatch(
-        /^Saved staging in .+before-staging-.+: 5 lines\.\nCallers get 503(.+\n)+npx .+ time-travel restore .+ 0{8}-/,
-      );
-      apply(sql);
-    };
-    await restore(database.store, file, true);
-    expect(await saved(database)).toBe(text(LINES));
-    expect(database.loads.length).toBe(2);
-    // Again, there is nothing to do, until the store has more than the file.
-    database.onLoad = (apply, sql) => apply(sql);
-    await restore(database.store, file, true);
-    expect(database.loads.length).toBe(2);
-    add(database, LINE(1000));
-    await restore(database.store, file, true);
-    expect([await saved(database), copies().length]).toEqual([text(LINES), 2]);
-  });
-
-  it("works only while the service is closed", async () => {
-    const { database, file, copies } = await setUp(OLD);
-    database.secrets = ["API_KEY"];
-    await expect(restore(database.store, file, true)).rejects.toThrow(
-      `--replace works only while staging is closed ("Close the service" in docs/OPERATIONS.md).
-To close it, run this command, and press Enter: npx wrangler secret put MAINTENANCE --env staging`,
-    );
-    expect([database.loads, database.queries.length, copies()]).toEqual([[], 1, []]);
-  });
-
-  it("removes nothing that a restore would reject, which only SQL can have stored, and names it", async () => {
-    const lines = [
-      LINE(-5),
-      LINE(0),
-      LINE(1),
-      // Up to U+0000, the table finds nothing wrong.
-      LINE(2).replace("Tom", "\\u0000".padEnd(1_500, "x")),
-      LINE(3).replace("}", ',"idempotencyKey":"k\\u0000\\n"}'),
-    ];
-    const { database, file, copies } = await setUp(lines);
-    const name = "a string of at most 1000 characters, at least one of which is not white space";
-    const named = `5 lines.
-A restore rejects some of them, which only SQL can have stored. The first ones are:
-id -5: id must be positive
-id 0: id must be positive
-id 2: name must be ${name}
-id 3: idempotencyKey must be a string of 1 to 255 printable ASCII characters
-Correct them: "One wrong animal" in docs/OPERATIONS.md.`;
-    expect(await backup(database.store, newFile())).toMatch(RegExp(`^Saved staging in .+: ${named}$`));
-    await expect(restore(database.store, file, true)).rejects.toThrow(
-      RegExp(`^Nothing was removed, because it could not be restored.\nSaved staging in .+: ${named}$`),
-    );
-    expect([database.loads, copies()]).toEqual([[], [text(lines)]]);
-    database.sqlite.exec("UPDATE pets SET id = 9 - id, name = 'Tom', idempotency_key = NULL WHERE id <> 1");
-    await restore(database.store, file, true);
-    expect(await saved(database)).toBe(text(LINES));
-  });
-
-  it("changes nothing if the file is invalid or is not a regular file", async () => {
-    const { database, file, copies } = await setUp(OLD);
-    await expect(restore(database.store, fileOf([LINE(1), "{"]), true)).rejects.toThrow("has invalid lines");
-    // A link too, because what is there would be saved next to it, and /dev/stdin is one.
-    if (!WINDOWS) symlinkSync(file, `${file}.link`);
-    for (const other of WINDOWS ? [folder] : [folder, `${file}.link`, "/dev/stdin"]) {
-      const message = `${other} is not a regular file, next to which --replace can save what is there.`;
-      await expect(restore(database.store, other, true)).rejects.toThrow(message);
-    }
-    expect([database.loads, copies()]).toEqual([[], []]);
-  });
-
-  it("puts no data into a command line, and stops if a row changes before the removal or with it", async () => {
-    const old = [LONGEST("1"), ...OLD.slice(1), LONGEST("200").replaceAll("\\\\", "~")];
-    const { database, file, copies } = await setUp(old);
-    database.onCommand = (line) => {
-      // Every user of the machine can see it.
-      expect(line).not.toMatch(/Rex \d|\bTom\b|key \d/);
-      if (line.includes("time-travel")) database.sqlite.exec("UPDATE pets SET category_id = 1 WHERE id = 1");
-    };
-    await expect(restore(database.store, file, true)).rejects.toThrow(
-      "Something else has written to staging since it was saved, and nothing was removed.\nRun the same command again",
-    );
-    for (const change of ["category_id = 2", "status = 'pending'", "idempotency_key = NULL", "name = 'x'"]) {
+  ])("finds at the end what was in the way, and says how to repeat it: %s", async (_, change, line) => {
+    for (const isLocal of [false, true]) {
+      const database = await openDatabase();
+      const store = isLocal ? local(database) : database.store;
       database.onLoad = (apply, sql) => {
-        database.sqlite.exec(`UPDATE pets SET ${change} WHERE id = 200`);
         apply(sql);
+        if (database.loads.length === 1) database.sqlite.exec(change);
       };
-      await expect(restore(database.store, file, true)).rejects.toThrow("D1_RESET_DO");
+      const close = 'close the service ("Close the service" in docs/OPERATIONS.md), and return to the bookmark above';
+      await expect(restore(store, fileOf(LINES), PART)).rejects.toThrow(
+        `Verification failed: ${store.environment} differs from the file at line ${line}.
+Something else writes to it. To repeat the restore, ${isLocal ? "stop npm run dev, and remove .wrangler/state" : close}.`,
+      );
     }
-    database.onLoad = (apply, sql) => apply(sql);
-    await restore(database.store, file, true);
-    expect(await saved(database)).toBe(text(LINES));
-    expect(copies()[0]).toBe(text(old));
-  });
-
-  /** What happens before a command. Returns copies of what it removed. */
-  type Interference = (database: Database) => string[] | Promise<string[]>;
-
-  const callerAdds = ({ sqlite }: Database): string[] => {
-    sqlite.exec("INSERT INTO pets (name, category_id, status) VALUES ('Caller', 1, 'sold')");
-    return [];
-  };
-  const killed = () => expect.fail("killed");
-  const removed = (database: Database) => {
-    callerAdds(database);
-    const removals = database.loads.filter((sql) => sql.includes("DELETE"));
-    for (const sql of removals) expect(() => database.sqlite.exec(sql)).toThrow("malformed JSON");
-    return [];
-  };
-  const replaced = async (database: Database) => {
-    const other = await setUp([], LINES.slice(0, 4));
-    await restore(database.store, other.file, true);
-    callerAdds(database);
-    callerAdds(database);
-    return other.copies();
-  };
-
-  /** Expects that nothing is lost if something interferes before the nth command. Returns whether there is one. */
-  async function expectNothingLost(nth: number, interfere: Interference): Promise<boolean> {
-    const { database, file, copies } = await setUp(OLD);
-    const elsewhere: string[] = [];
-    let there = "";
-    let commands = 0;
-    database.onCommand = async () => {
-      if (++commands < nth) return;
-      database.onCommand = () => {};
-      elsewhere.push(...(await interfere(database)));
-      there = await saved(database);
-    };
-    await restore(database.store, file, true, PART).catch(() => {});
-    database.onCommand = () => {};
-    const kept = [await saved(database), ...copies(), ...elsewhere].join("");
-    for (const line of [...OLD, ...there.split("\n")]) expect(kept).toContain(line);
-    await restore(database.store, file, true, PART);
-    expect(await saved(database)).toBe(text(LINES));
-    return commands === nth;
-  }
-
-  it.each<[string, Interference]>([
-    ["a caller adds an animal", callerAdds],
-    ["it is killed", killed],
-    ["a removal that was taken for lost is applied after a caller added an animal", removed],
-    ["a restore of a different file finishes, and callers add animals up to the same one", replaced],
-  ])("loses nothing if, at any moment, %s", async (_, interfere) => {
-    let nth = 1;
-    while (await expectNothingLost(nth, interfere)) nth++;
-    expect(nth).toBeGreaterThan(10);
   });
 });
 
@@ -511,21 +378,6 @@ describe("backup", () => {
       const message =
         "Something else has changed or removed animals of staging meanwhile.\nRun the same command again.";
       expect(failures).toEqual([message, message, message]);
-    },
-  );
-
-  it.skipIf(WINDOWS)(
-    "reserves its name with a file that only its owner can read, which SIGKILL can leave",
-    async () => {
-      const database = await openDatabase();
-      // What it has written is gone, so it cannot put it in the place of that file.
-      database.onQuery = () =>
-        readdirSync(folder)
-          .filter((name) => name.endsWith(".partial"))
-          .forEach(remove);
-      const file = newFile();
-      await expect(backup(database.store, file)).rejects.toThrow(/^ENOENT: .* rename /);
-      expect([readFileSync(file, "utf8"), statSync(file).mode & 0o777]).toEqual(["", 0o600]);
     },
   );
 
