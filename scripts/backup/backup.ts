@@ -6,7 +6,6 @@ import { randomUUID } from "node:crypto";
 import { closeSync, fsyncSync, lstatSync, openSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { command } from "./command.ts";
-import { warningOf } from "./lines.ts";
 import { readLines, type Store } from "./wrangler-store.ts";
 
 // Readable only by its owner, because it has Idempotency-Keys.
@@ -21,11 +20,9 @@ export async function backup(store: Store, file: string): Promise<string> {
   const output = openSync(partial, "wx", MODE);
   process.once("exit", () => rmSync(partial, { force: true }));
   let total = 0;
-  let last = 0n;
-  for await (const { id, text } of readLines(store)) {
+  for await (const { text } of readLines(store)) {
     writeFileSync(output, `${text}\n`);
     total++;
-    last = id;
   }
   fsyncSync(output);
   closeSync(output);
@@ -33,7 +30,7 @@ export async function backup(store: Store, file: string): Promise<string> {
   // taken. SIGKILL can leave the empty file.
   closeSync(openSync(file, "wx"));
   renameSync(partial, file);
-  return `Saved ${store.environment} in ${file}: ${total} lines.${warningOf(last)}`;
+  return `Saved ${store.environment} in ${file}: ${total} lines.`;
 }
 
 if (import.meta.main) await command("backup", backup, "Nothing was saved. Run the same command again.");

@@ -35,7 +35,7 @@ export async function readInput(file: string) {
     const select = database.prepare("SELECT id, text FROM lines WHERE id > ? ORDER BY id");
     for (const { id, text } of select.iterate(last)) yield { id: BigInt(String(id)), text: String(text) };
   }
-  return { total, last, after };
+  return { total, after };
 
   /** Stores a line. Returns what is wrong with it, if anything. */
   function add(bytes: Uint8Array): string {

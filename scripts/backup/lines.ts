@@ -5,7 +5,6 @@ import * as z from "zod/mini";
 import { BODY_LIMIT } from "../../src/http/body.ts";
 import { NewPet, Pet } from "../../src/pets/pet.ts";
 import { PET_JSON } from "../../src/pets/store.ts";
-import { INT64 } from "../../src/values/int64.ts";
 import { parseJson, printJson, UTF_8 } from "../../src/values/json.ts";
 import { must, noOther, problemsOf } from "../../src/values/wording.ts";
 
@@ -62,24 +61,14 @@ export const lineOf = (row: Row & { id: bigint }): Line => ({ id: row.id, text: 
 /** The line that a store printed. */
 export const storedLine = (text: string): Line => lineOf(parseJson(text) as Row & { id: bigint });
 
-const FEW_IDS = 2n ** 32n;
-
-/** What an operator should know about the last id of a store, or nothing. It starts with a line break. */
-export function warningOf(last: bigint): string {
-  if (last <= 2n ** 63n - FEW_IDS) return "";
-  return `
-Warning: the last id is ${last}. After ${INT64.maximum}, SQLite assigns ids at random. Give this animal a smaller id:
-"One wrong animal" in docs/OPERATIONS.md.`;
-}
-
-// D1 takes 100,000 bytes. Statements of more than 32 KB with many rows have been seen to run out of memory, and a row
-// that callers can store adds up to 7 KB.
+// D1 takes 100,000 bytes, but statements of more than 32 KB with many rows have been seen to run out of memory. The
+// last row adds up to 7 KB.
 const STATEMENT_BYTES = 16_000;
 
 /**
- * The statements that store lines, each of them many lines, because a statement takes longer than a row. From JSON,
- * because the text of an SQL string would end at U+0000. A row that is there already, with its id or its
- * Idempotency-Key, is skipped. One that breaks a CHECK fails, which INSERT OR IGNORE would skip too.
+ * The statements that store lines: from JSON, because the text of an SQL string would end at U+0000, and many lines in
+ * each, because a statement takes longer than a row. A row that is there already, with its id or its Idempotency-Key,
+ * is skipped. One that breaks a CHECK fails, which INSERT OR IGNORE would skip too.
  */
 export function* insertSql(lines: Iterable<Line>): Generator<string> {
   let rows: string[] = [];

@@ -5,11 +5,10 @@
 
 import { command } from "./command.ts";
 import { type Input, readInput } from "./input.ts";
-import { insertSql, type Line, warningOf } from "./lines.ts";
+import { insertSql, type Line } from "./lines.ts";
 import { readLines, type Store } from "./wrangler-store.ts";
 
-// Characters of SQL, of up to 3 bytes. Imports of 5 MB have been seen to fail, and starting Wrangler for each takes a
-// second.
+// Characters of SQL, of up to 3 bytes. Imports of 5 MB have been seen to fail. Starting Wrangler takes a second.
 const PART_LENGTH = 1_500_000;
 
 /** Returns the text to end with. `length`: that of a part, in characters. Throws with a message for the operator. */
@@ -33,13 +32,13 @@ ${timeTravel(environment, await store.bookmark())}`);
     ({ count, other } = await compare(store, input));
   }
   if (count < input.total) {
-    const goBack = isLocal ? EMPTY_LOCAL : `close the service (${CLOSE}), and return to the bookmark above`;
+    const goBack = isLocal ? EMPTY_LOCAL : `${CLOSE}, and return to the bookmark above`;
     throw new Error(`Verification failed: ${environment} differs from the file at line ${count + 1}.
 Something else writes to it. To repeat the restore, ${goBack}. ${AGAIN}`);
   }
   const restored = `Restored ${environment} from ${file}: ${input.total} lines, read back and identical.`;
-  const more = other && `\n${environment} also has animals with greater ids.\n${await howToReplace(store)}`;
-  return restored + warningOf(input.last) + (more ?? "");
+  if (!other) return restored;
+  return `${restored}\n${environment} also has animals with greater ids.\n${await howToReplace(store)}`;
 }
 
 /** Compares rows with lines: how many are equal, the id of the last of them, and the row that follows it, if any. */
@@ -68,7 +67,7 @@ async function loadLines({ load }: Store, lines: Iterable<Line>, length: number)
 }
 
 const AGAIN = "Then run this command again.";
-const CLOSE = '"Close the service" in docs/OPERATIONS.md';
+const CLOSE = 'close the service ("Close the service" in docs/OPERATIONS.md)';
 const EMPTY_LOCAL = "stop npm run dev, and remove .wrangler/state";
 const timeTravel = (environment: string, bookmark: string) =>
   `npx wrangler d1 time-travel restore DB --env ${environment} --bookmark ${bookmark}`;
@@ -78,7 +77,7 @@ async function howToReplace({ environment, isLocal, isClosed, bookmark }: Store)
   const replace = `To replace what ${environment} has with the file`;
   if (isLocal) return `${replace}, ${EMPTY_LOCAL}. ${AGAIN}`;
   if (!(await isClosed())) {
-    return `${replace}, close the service (${CLOSE}):
+    return `${replace}, ${CLOSE}:
 npx wrangler secret put MAINTENANCE --env ${environment}
 ${AGAIN}`;
   }

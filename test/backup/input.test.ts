@@ -33,7 +33,6 @@ const GOOD = '{"id":1,"name":"Rex","categoryId":1,"status":"sold","idempotencyKe
 const NOT_JSON = "is not valid JSON in UTF-8";
 const NOT_AN_OBJECT = "is not a JSON object";
 const TOO_LONG = "is longer than 16384 bytes";
-const NAME = "name must be a string of at most 1000 characters, at least one of which is not white space";
 const NOT_GREATER = "id must be greater than 1, the id of an earlier line";
 const ALL_OR_NONE = "either all lines must have an id, or none";
 
@@ -45,13 +44,9 @@ describe("a line", () => {
   it.each<[string, string | Buffer, string | RegExp]>([
     ["that is not JSON", "{", NOT_JSON],
     ["that is not UTF-8", Buffer.from(withName('"\xff"'), "latin1"), NOT_JSON],
-    ["that is empty", "", NOT_JSON],
     ["that is a list", "[]", NOT_AN_OBJECT],
-    ["with a lone surrogate", withName('"\\ud800"'), /^line 2: name must be well-formed Unicode/],
-    ["with a name of 1,001 characters", withName(`"${"a".repeat(1_001)}"`), NAME],
     ["of 16,385 bytes", withName('"a"').padEnd(16_385), TOO_LONG],
     ["with three faults", '{"id":2,"name":" ","categoryId":1.5,"status":"gone"}', /2: name .*; categoryId .*; status /],
-    ["with an id beyond int64", withId("9223372036854775808"), /^line 2: id must be an integer between/],
     ["with an id that is not positive", withId("0"), "id must be positive"],
     ["with the id of an earlier line", withId("1"), NOT_GREATER],
     ["without an id after one with an id", '{"name":"a","categoryId":1}', ALL_OR_NONE],
@@ -59,7 +54,6 @@ describe("a line", () => {
     ["with a control character in its key", withMore('"idempotencyKey":"\\t"'), /^line 2: idempotencyKey must be/],
     ["with the key of an earlier line", withMore('"idempotencyKey":"k"'), "has the idempotencyKey of an earlier line"],
     ["with an unknown property", withMore('"Status":"sold"'), /^line 2: unknown property Status \(allowed: id, name, /],
-    ["with a property of every object", withMore('"__proto__":{"id":3}'), /^line 2: unknown property __proto__ \(/],
   ])("%s is rejected by its number", async (_, line, fault) => {
     const after = GOOD.replace("1", "9").replace('"k"', '"l"');
     const content = Buffer.concat([`${GOOD}\n`, line, `\n${after}\n`].map((part) => Buffer.from(part)));
@@ -99,10 +93,8 @@ describe("a file", () => {
     if (!WINDOWS) await expect(readInput("/dev/zero")).rejects.toThrow(`line 1: ${TOO_LONG}`);
   });
 
-  it("must exist, and be neither a folder nor empty", async () => {
-    await expect(readInput(folder)).rejects.toThrow(/^EISDIR: /);
+  it("must not be empty", async () => {
     await expect(read("")).rejects.toThrow(`${file} is empty. Name a file with`);
-    await expect(readInput(join(folder, "nowhere.jsonl"))).rejects.toThrow(/^ENOENT: .*nowhere\.jsonl/);
   });
 });
 
