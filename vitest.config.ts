@@ -66,8 +66,8 @@ export default defineConfig(({ mode }) => ({
         test: {
           name: "backup",
           include: ["test/backup/**/*.test.ts"],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
         },
       },
       {

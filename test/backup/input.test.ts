@@ -9,7 +9,6 @@ import { readInput } from "../../scripts/backup/input.ts";
 import { printable } from "../../scripts/command-line.ts";
 import { WranglerFailed } from "../../scripts/wrangler.ts";
 
-const WINDOWS = process.platform === "win32";
 const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
 const file = join(folder, "pets.jsonl");
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -31,38 +30,28 @@ async function faultsOf(content: string | Buffer): Promise<string[]> {
 
 const GOOD = '{"id":1,"name":"Rex","categoryId":1,"status":"sold","idempotencyKey":"k"}';
 const NOT_JSON = "is not valid JSON in UTF-8";
-const NOT_AN_OBJECT = "is not a JSON object";
 const TOO_LONG = "is longer than 16384 bytes";
-const NOT_GREATER = "id must be greater than 1, the id of an earlier line";
-const ALL_OR_NONE = "either all lines must have an id, or none";
-
-const withId = (id: string) => `{"id":${id},"name":"a","categoryId":1}`;
-const withName = (json: string) => `{"id":2,"name":${json},"categoryId":1}`;
+const KEY = "idempotencyKey must be a string of 1 to 255 printable ASCII characters";
 const withMore = (members: string) => `{"id":2,"name":"a","categoryId":1,${members}}`;
 
 describe("a line", () => {
-  it.each<[string, string | Buffer, string | RegExp]>([
-    ["that is not JSON", "{", NOT_JSON],
-    ["that is not UTF-8", Buffer.from(withName('"\xff"'), "latin1"), NOT_JSON],
-    ["that is a list", "[]", NOT_AN_OBJECT],
-    ["of 16,385 bytes", withName('"a"').padEnd(16_385), TOO_LONG],
-    ["with three faults", '{"id":2,"name":" ","categoryId":1.5,"status":"gone"}', /2: name .*; categoryId .*; status /],
-    ["with an id that is not positive", withId("0"), "id must be positive"],
-    ["with the id of an earlier line", withId("1"), NOT_GREATER],
-    ["without an id after one with an id", '{"name":"a","categoryId":1}', ALL_OR_NONE],
-    ["with null instead of a key", withMore('"idempotencyKey":null'), /^line 2: idempotencyKey must be a string/],
-    ["with a control character in its key", withMore('"idempotencyKey":"\\t"'), /^line 2: idempotencyKey must be/],
-    ["with the key of an earlier line", withMore('"idempotencyKey":"k"'), "has the idempotencyKey of an earlier line"],
-    ["with an unknown property", withMore('"Status":"sold"'), /^line 2: unknown property Status \(allowed: id, name, /],
-  ])("%s is rejected by its number", async (_, line, fault) => {
-    const after = GOOD.replace("1", "9").replace('"k"', '"l"');
-    const content = Buffer.concat([`${GOOD}\n`, line, `\n${after}\n`].map((part) => Buffer.from(part)));
-    const found = typeof fault === "string" ? `line 2: ${fault}` : expect.stringMatching(fault);
-    expect(await faultsOf(content)).toEqual([found]);
-  });
-
-  it("with an id is rejected after lines without", async () => {
-    expect(await faultsOf(`{"name":"a","categoryId":1}\n${withId("2")}`)).toEqual([`line 2: ${ALL_OR_NONE}`]);
+  it.each([
+    [NOT_JSON, "{"],
+    [NOT_JSON, '{"id":2,"name":"\xff","categoryId":1}'],
+    ["is not a JSON object", "[]"],
+    [TOO_LONG, withMore('"status":"sold"').padEnd(16_385)],
+    [`id must be positive; ${KEY}`, '{"id":0,"name":"a","categoryId":1,"idempotencyKey":null}'],
+    [KEY, withMore(`"idempotencyKey":"${"k".repeat(256)}"`)],
+    [KEY, withMore('"idempotencyKey":"\\t"')],
+    ["has the idempotencyKey of an earlier line", withMore('"idempotencyKey":"k"')],
+    ["id must be greater than 1, the id of an earlier line", GOOD],
+    ["either all lines must have an id, or none", '{"name":"a","categoryId":1}'],
+    ["unknown property Status (allowed: id, name, ", withMore('"Status":"sold"')],
+  ])("is rejected by its number: %s", async (fault, line) => {
+    const next = GOOD.replace("1", "9").replace('"k"', '"l"');
+    expect(await faultsOf(Buffer.from(`${GOOD}\n${line}\n${next}\n`, "latin1"))).toEqual([
+      expect.stringContaining(`line 2: ${fault}`),
+    ]);
   });
 
   it("may have escapes for every character of the longest animal", async () => {
@@ -90,7 +79,6 @@ describe("a file", () => {
   it("that does not end is read to its first overlong line", async () => {
     const faults = [`line 2: ${NOT_JSON}`, `line 3: ${TOO_LONG}`];
     expect(await faultsOf(`${GOOD}\n{\n${"x".repeat(40_000_000)}\n{\n`)).toEqual(faults);
-    if (!WINDOWS) await expect(readInput("/dev/zero")).rejects.toThrow(`line 1: ${TOO_LONG}`);
   });
 
   it("must not be empty", async () => {
