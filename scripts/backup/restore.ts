@@ -74,14 +74,14 @@ const timeTravel = (environment: string, bookmark: string) =>
 
 /** What the operator does to have only the animals of the file. */
 async function howToReplace({ environment, isLocal, isClosed, bookmark }: Store): Promise<string> {
-  const replace = `To replace what ${environment} has with the file`;
+  const replace = `To replace the animals of ${environment} with those of the file`;
   if (isLocal) return `${replace}, ${EMPTY_LOCAL}. ${AGAIN}`;
   if (!(await isClosed())) {
     return `${replace}, ${CLOSE}:
 npx wrangler secret put MAINTENANCE --env ${environment}
 ${AGAIN}`;
   }
-  return `${replace}, save it first ("Replace a store" in docs/OPERATIONS.md).
+  return `${replace}, save them first ("Replace a store" in docs/OPERATIONS.md).
 Keep this command, which takes everything back:
 ${timeTravel(environment, await bookmark())}
 Remove all animals (this does not ask):

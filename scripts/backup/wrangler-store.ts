@@ -97,7 +97,7 @@ Run the same command again.`;
     if (page === "") throw new Error(replaced);
     if (page === undefined) {
       // The names have suddenly become longer.
-      rows = Math.ceil(rows / PAGE.growth);
+      rows = 1;
       continue;
     }
     const lines = page.split("\n").map(storedLine);

@@ -106,7 +106,7 @@ If there are more, add them to`;
   });
 
   it.each([
-    ["Chinese", "猫".repeat(60)],
+    ["Chinese", "猫".repeat(1_000)],
     ["the longest", "\u0001".repeat(1_000)],
   ])("read no page in vain if names are similar: %s", async (_, name) => {
     const database = await openDatabase();
@@ -131,6 +131,13 @@ If there are more, add them to`;
     database.onQuery = () => add(database, LINE(++id));
     let id = 2_000;
     expect((await saved(database)).split("\n").length).toBe(1601 + 1);
+  });
+
+  it("fail if a row is too large for D1, which only SQL can have stored", async () => {
+    const database = await openDatabase();
+    database.sqlite.exec("PRAGMA ignore_check_constraints = 1");
+    addMany(database, 3, "iif(id = 2, ?, 'Rex')", '"'.repeat(1_100_000));
+    await expect(saved(database)).rejects.toThrow("string or blob too big");
   });
 
   it("keep what only SQL can have stored, and name it", async () => {
@@ -184,6 +191,14 @@ describe("restore", () => {
     }
   });
 
+  it("continues after the lines that the store has", async () => {
+    const database = await openDatabase();
+    add(database, ...LINES.slice(0, 20));
+    await restore(database.store, fileOf(LINES));
+    expect(printed()).toContain("\nstaging already has the first 20 of 30 lines.");
+    expect(database.loads.join().match(/"id":/g)?.length).toBe(10);
+  });
+
   it("tries each command five times, unless that cannot help", async () => {
     const database = await openDatabase();
     let attempts = 0;
@@ -225,7 +240,7 @@ describe("restore", () => {
     local: "stop npm run dev, and remove .wrangler/state. ",
     open: `close the service ("Close the service" in docs/OPERATIONS.md):
 npx wrangler secret put MAINTENANCE --env staging\n`,
-    closed: `save it first ("Replace a store" in docs/OPERATIONS.md).
+    closed: `save them first ("Replace a store" in docs/OPERATIONS.md).
 Keep this command, which takes everything back:
 npx wrangler d1 time-travel restore DB --env staging --bookmark 00000000-00000001
 Remove all animals (this does not ask):
@@ -246,7 +261,7 @@ npx wrangler d1 execute DB --env staging --remote --command "DELETE FROM pets"\n
         await expect(restore(store, fileOf(LINES))).rejects.toThrow(
           `${store.environment} is not empty, and differs from the file at line ${line}. Nothing was changed.
 A restore fills an empty store, or continues one that did not finish.
-To replace what ${store.environment} has with the file, ${how}Then run this command again.`,
+To replace the animals of ${store.environment} with those of the file, ${how}Then run this command again.`,
         );
       }
       await expect(restore(store, fileOf(["{"]))).rejects.toThrow("has invalid lines");
@@ -260,7 +275,7 @@ To replace what ${store.environment} has with the file, ${how}Then run this comm
     for (const _ of ["meanwhile", "before"]) {
       expect(await restore(database.store, file)).toContain(
         `Restored staging from ${file}: 30 lines, read back and identical.
-staging also has animals with greater ids.\nTo replace what staging has with the file, save it first`,
+staging also has animals with greater ids.\nTo replace the animals of staging with those of the file, save them first`,
       );
       expect(database.loads.length).toBe(1);
     }
@@ -289,36 +304,37 @@ Something else writes to it. To repeat the restore, ${how}Then run this command 
 });
 
 describe("backup", () => {
-  it.each(["'New'", "iif(id = 1, 'Old', 'New')", "iif(id = 400, 'Old', 'New')"])(
-    "is of one store, or fails, if at any moment the names become %s",
-    async (name) => {
-      const failures: string[] = [];
-      for (let moment = 1, isReached = true; isReached; moment++) {
-        const [database, other] = [await openDatabase(), await openDatabase()];
-        addMany(database, 400, "?", "Old");
-        addMany(other, 700, `iif(true, ${name}, ?)`, "");
-        const stores = [await saved(database), await saved(other)];
-        let queries = 0;
-        database.onQuery = () => {
-          if (++queries !== moment) return;
-          database.sqlite.exec("DELETE FROM pets");
-          addMany(database, 700, `iif(true, ${name}, ?)`, "");
-        };
-        const file = newFile();
-        const end = await backup(database.store, file).catch((thrown: Error) => thrown.message);
-        isReached = queries >= moment;
-        if (end.startsWith("Saved")) {
-          expect(stores).toContain(readFileSync(file, "utf8"));
-        } else {
-          failures.push(end);
-          expect(existsSync(file)).toBe(false);
-        }
+  it.each([
+    ["'New'", 700],
+    ["iif(id = 1, 'Old', 'New')", 700],
+    ["iif(id = 400, 'Old', 'New')", 700],
+    ["'Old'", 1],
+  ])("is of one store, or fails, if at any moment the names become %s, of %i animals", async (name, count) => {
+    const failures: string[] = [];
+    for (let moment = 1, isReached = true; isReached; moment++) {
+      const [database, other] = [await openDatabase(), await openDatabase()];
+      addMany(database, 400, "?", "Old");
+      addMany(other, count, `iif(true, ${name}, ?)`, "");
+      const stores = [await saved(database), await saved(other)];
+      let queries = 0;
+      database.onQuery = () => {
+        if (++queries !== moment) return;
+        database.sqlite.exec("DELETE FROM pets");
+        addMany(database, count, `iif(true, ${name}, ?)`, "");
+      };
+      const file = newFile();
+      const end = await backup(database.store, file).catch((thrown: Error) => thrown.message);
+      isReached = queries >= moment;
+      if (end.startsWith("Saved")) {
+        expect(stores).toContain(readFileSync(file, "utf8"));
+      } else {
+        failures.push(end);
+        expect(existsSync(file)).toBe(false);
       }
-      const message =
-        "Something else has changed or removed animals of staging meanwhile.\nRun the same command again.";
-      expect(failures).toEqual([message, message, message]);
-    },
-  );
+    }
+    const message = "Something else has changed or removed animals of staging meanwhile.\nRun the same command again.";
+    expect(failures).toEqual([message, message, message]);
+  });
 
   it("neither overwrites nor follows anything", async () => {
     const database = await openDatabase();
