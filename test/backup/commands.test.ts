@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { globSync, mkdtempSync, readFileSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { backup } from "../../scripts/backup/backup.ts";
 import { insertSql, storedLine } from "../../scripts/backup/lines.ts";
@@ -64,15 +65,16 @@ describe("with an account", () => {
       errors: expect.stringMatching(/The database animal-store-staging does not (.|\n)+\nNothing was saved\. .+\n$/),
     });
 
-    cloudflare.databases.push({ uuid: "uuid", name: "animal-store-staging" });
-    applyMigrations(cloudflare.sqlite);
+    const sqlite = new DatabaseSync(":memory:");
+    cloudflare.databases["animal-store-staging"] = sqlite;
+    applyMigrations(sqlite);
     cloudflare.importFaults.push("before", "after");
     const store = await openStore("staging", wrangler, 1);
     const [line, file] = ['{"id":1,"name":"Rex","categoryId":1,"status":"sold"}', join(folder, "saved.jsonl")];
     await store.load([...insertSql([storedLine(line)])].join(""));
     expect(cloudflare.requests.filter((request) => request.endsWith("/import")).length).toBe(6);
     expect(await store.bookmark()).toMatch(/^0{8}-/);
-    cloudflare.live.staging = "current@100%";
+    cloudflare.live.staging = "current";
     cloudflare.secrets.push("MAINTENANCE");
     expect(await store.isClosed()).toBe(true);
     expect(await backup(store, file)).toBe(`Saved staging in ${file}: 1 lines.`);
