@@ -59,6 +59,7 @@ describe("Idempotency-Key", () => {
   it.each([
     ["abc", '"abc"'],
     ['"a, b"', '"a, b"'],
+    ["x".repeat(255), `"${"x".repeat(255)}"`],
   ])("treats %s and %s as one key", async (bare, quoted) => {
     await createUnder(bare);
     expect((await createUnder(quoted)).status).toBe(201);
