@@ -3,15 +3,20 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { IDEMPOTENCY_HEADER } from "../../src/http/idempotency.ts";
+import { VERSION_HEADER } from "../../src/http/responses.ts";
 import { description } from "../../src/openapi/document.ts";
 import type { JsonSchema, Parameter } from "../../src/openapi/schemas.ts";
 import { INT64 } from "../../src/values/int64.ts";
 import { printJson } from "../../src/values/json.ts";
-import { tabs } from "./examples.ts";
+import { examples } from "./examples.ts";
+
+const code = (text: string) => `\`${text}\``;
 
 const COMPONENTS = "#/components/schemas/";
 const BASE = description.servers.map(({ url }) => url).join();
 const ALL = "all-operations";
+/** Response headers that are not listed: the methods of a path, which a 405 has, and what only operators need. */
+const UNLISTED = ["Allow", VERSION_HEADER];
 /** The text of a field says what its pattern requires, unless its type does. */
 const NOT_BLANK = "\\S";
 const { apiKey } = description.components.securitySchemes;
@@ -35,6 +40,10 @@ const shared = {
   headers: inAll(operations.map(headersOf)),
 };
 
+const sharedParameters = `- As for every operation: ${["Authorization", ...shared.parameters.map(({ name }) => name)]
+  .map((name) => `[${code(name)}](#${ALL}-${name})`)
+  .join(", ")}`;
+
 /** The operations, what they share, and the objects in responses. Throws an error that names what it does not show. */
 export function describeOperations(): string {
   const key = item(
@@ -47,7 +56,7 @@ export function describeOperations(): string {
   const objects = Object.keys(schemas).filter((name) => isObject(name) && !sent.includes(COMPONENTS + name));
   return [
     ...operations.map(describeOperation),
-    `<h2 id="${ALL}">All operations</h2>`,
+    `## All operations {#${ALL}}`,
     `Paths are relative to the base URL of the service, which ends in ${code(BASE)}. Bodies are JSON.`,
     "The body of an error is an [Error](#Error). An example of its `message` is in italics.",
     ...list(`${ALL}-parameters`, "Parameters", [key, ...shared.parameters.map((field) => describeField(field, ALL))]),
@@ -57,9 +66,10 @@ export function describeOperations(): string {
       shared.responses.map((response) => describeResponse(response, ALL)),
     ),
     ...list(`${ALL}-headers`, "Response headers", describeHeaders(shared.headers, ALL)),
-    `<h2 id="objects">Objects</h2>`,
+    "## Objects",
     ...objects.flatMap((name) => [
-      `<h3 id="${name}">${name}</h3>`,
+      "---",
+      `### ${name} {#${name}}`,
       ...describeObject(name),
       jsonBlock(exampleOf(name)),
     ]),
@@ -72,22 +82,21 @@ export function describeOperation(operation: Operation): string {
   const { required, content, ...others } = requestBody ?? {};
   const { $ref: body, ...inline } = content?.["application/json"].schema ?? {};
   expectNone({ ...rest, ...others, ...inline }, id);
-  const bodyTitle = `<h3 id="${id}-body">Body <small>${required ? "required" : "optional"}</small></h3>`;
+  const bodyTitle = `### Body <small>${required ? "required" : "optional"}</small> {#${id}-body}`;
   const own = {
     parameters: without(shared.parameters, parameters),
     responses: Object.entries(responses).filter((response) => !isShared(response)),
     headers: without(shared.headers, headersOf(operation)),
   };
   return [
-    `<h2 id="${id}" data-request="${escaped(printJson(requestOf(operation)))}">${titleOf(operation)}</h2>`,
-    `<p class="request"><code><strong>${method}</strong> ${path}</code> <small>${id}</small></p>`,
+    `## ${titleOf(operation)} {#${id}}`,
+    `<p class="request" data-request="${escaped(printJson(requestOf(operation)))}"><code><strong>${method}</strong> ${path}</code> <small>${id}</small></p>`,
     description,
     ...exampleWithResponse(operation),
-    ...list(
-      `${id}-parameters`,
-      "Parameters",
-      own.parameters.map((field) => describeField(field, id)),
-    ),
+    ...list(`${id}-parameters`, "Parameters", [
+      ...own.parameters.map((field) => describeField(field, id)),
+      sharedParameters,
+    ]),
     ...(body ? [bodyTitle, ...describeObject(body.replace(COMPONENTS, ""), id, "body")] : []),
     ...list(
       `${id}-responses`,
@@ -95,7 +104,7 @@ export function describeOperation(operation: Operation): string {
       own.responses.map((response) => describeResponse(response, id)),
     ),
     ...list(`${id}-headers`, "Response headers", describeHeaders(own.headers, id)),
-    `For the API key and the errors and headers that operations share, see [All operations](#${ALL}).`,
+    `For the errors and headers that operations share, see [All operations](#${ALL}).`,
   ].join("\n\n");
 }
 
@@ -115,7 +124,7 @@ function exampleWithResponse({ operationId, method, path, parameters, responses,
     start: /^(\[|.*?:)/.exec(printJson(example) ?? "")?.[0],
   };
   return [
-    tabs(`${operationId}-example`, call),
+    examples(call),
     ...(example ? [`The response, [${status}](#${operationId}-${status}):`, jsonBlock(example)] : []),
   ];
 }
@@ -129,7 +138,7 @@ function requestOf({ method, path, parameters, responses, ...operation }: Operat
       .replaceAll(/[`[]|\]\(.*?\)/g, "");
     return { name, place, required, hint, values: resolved(schema).enum };
   });
-  const headers = new Set(Object.values(responses).flatMap((response) => Object.keys(response.headers)));
+  const headers = new Set(headersOf({ responses }).map(({ name }) => name));
   return { method, path: BASE + path, fields, body: printJson(bodyOf(operation)?.example, 2), headers: [...headers] };
 }
 
@@ -157,11 +166,12 @@ function sameAs([status, { description }]: Response): Response[] {
 }
 
 /** What the operation's responses define headers to be, each definition once. */
-function headersOf({ responses }: Operation): Field[] {
+function headersOf({ responses }: Pick<Operation, "responses">): Field[] {
   const headers = Object.values(responses).flatMap(({ headers }) =>
     Object.entries(headers).map(([name, { required: _, ...header }]) => ({ name, ...header })),
   );
-  return headers.filter((header, index) => !has(headers.slice(0, index), header));
+  const listed = headers.filter(({ name }) => !UNLISTED.includes(name));
+  return listed.filter((header, index) => !has(listed.slice(0, index), header));
 }
 
 /** Headers are text, so only other types are worth saying. */
@@ -233,10 +243,11 @@ const resolved = ({ $ref, ...schema }: JsonSchema) => ({ ...schemas[$ref?.replac
 const bodyOf = ({ requestBody }: Pick<Operation, "requestBody">) => requestBody?.content["application/json"];
 
 const list = (id: string, title: string, items: string[]) =>
-  items.length > 0 ? [`<h3 id="${id}">${title}</h3>`, items.join("\n")] : [];
+  items.length > 0 ? [`### ${title} {#${id}}`, items.join("\n")] : [];
 
 function item(id: string, name: string, facts: (string | undefined)[], text = ""): string {
-  const line = `<strong id="${id}"><code>${name}</code></strong> <small>${facts.filter(Boolean).join(" · ")}</small>`;
+  const link = `<strong id="${id}"><a href="#${id}"><code>${name}</code></a></strong>`;
+  const line = `${link} <small>${facts.filter(Boolean).join(" · ")}</small>`;
   return `- ${line}\\\n  ${text}`;
 }
 
@@ -245,8 +256,6 @@ function jsonBlock(value: unknown): string {
   const items = Array.isArray(value) ? value.map((member) => `\n  ${printJson(member)}`) : undefined;
   return `\`\`\`json\n${items ? `[${items.join()}\n]` : printJson(value, 2)}\n\`\`\``;
 }
-
-const code = (text: string) => `\`${text}\``;
 
 const escaped = (text: string) => text.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
 

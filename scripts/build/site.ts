@@ -4,7 +4,6 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { Marked } from "marked";
-import { gfmHeadingId } from "marked-gfm-heading-id";
 import { description } from "../../src/openapi/document.ts";
 import { printJson } from "../../src/values/json.ts";
 import { describeOperations, operations, titleOf } from "./reference.ts";
@@ -12,29 +11,35 @@ import { describeOperations, operations, titleOf } from "./reference.ts";
 const SITE = join(import.meta.dirname, "../../dist/site");
 const SOURCES = join(import.meta.dirname, "../../src/site");
 const MARKER = "<!-- operations -->";
-const SPLIT = "<!-- split -->";
-const SECTION = /<h2 .*?(?=<h2 |$)/gs;
-/** One sentence that ends in a colon. */
-const SENTENCE = "(?:(?!</p>|\\. ).)*:</p>\\s*";
-/** In a text. Shorter code, such as the name of a header, does not break. */
-const LONG_CODE = /(?<!<pre>)<code>([^<]{30,})<\/code>/g;
-const CODE = "<pre>.*?</pre>\\s*";
-/**
- * Tabs or code, with the sentence that introduces it, if it is not the only text before it, and the response that it
- * gets.
- */
-const EXAMPLE = RegExp(
-  `((?<=</(p|ul|table)>\\s*)<p>${SENTENCE})?(<div>.*?</div>\\s*|${CODE})(<p>The response${SENTENCE}${CODE})?`,
-  "gs",
-);
+/** In Markdown. */
+const block = (language: string) => `^\`\`\`${language}\n(?:(?!^\`\`\`).)*^\`\`\`\n+`;
+/** Code, with each sentence that introduces some of it and ends in a colon. */
+const EXAMPLE = RegExp(`((^[^\n]+:\n\n)?${block("\\w*")})+`, "gms");
+const TABS = RegExp(`(${block("sh")})(${block("js")})(${block("python")})`, "gms");
+/** In characters. Shorter inline code, such as the name of a header, does not break. */
+const LONG = 30;
 
 // Not imported: its types would add those of the DOM, which contradict those of Workers.
 const highlighter = createRequire(import.meta.url)("highlight.js/lib/common");
-const markdown = new Marked(gfmHeadingId(), {
-  walkTokens(token) {
-    if (token.type !== "code" || !token.lang) return;
-    token.text = highlighter.highlight(token.text, { language: token.lang }).value;
-    token.escaped = true;
+const toHtml = (code: string, language = "plaintext"): string => highlighter.highlight(code, { language }).value;
+const markdown: Marked = new Marked({
+  renderer: {
+    heading({ text, depth }) {
+      const { id, title } = headingOf(text);
+      const heading = `<h${depth} id="${id}"><a href="#${id}">${title}</a></h${depth}>\n`;
+      return depth === 2 ? this.hr({ type: "hr", raw: "" }) + heading : heading;
+    },
+    hr: () => "</section>\n<section>\n",
+    code({ text, lang }) {
+      const program = `${text}\n`;
+      // The keyboard scrolls what has the focus. A response breaks instead, between its members.
+      if (lang && lang !== "json") {
+        return `<pre><code class="language-${lang}" tabindex="0">${toHtml(program, lang)}</code></pre>\n`;
+      }
+      const html = toHtml(program, lang || undefined).replaceAll(/(?<=,(<\/span>)?)(?=<span|&quot;|\{)/g, "<wbr>");
+      return `<pre><code${lang && ' class="language-json"'}>${html}</code></pre>\n`;
+    },
+    codespan: ({ text }) => `<code${text.length < LONG ? "" : ' class="long"'}>${toHtml(text)}</code>`,
   },
 });
 
@@ -61,39 +66,48 @@ export function buildSite(commit: string): void {
 /** What replaces each name in braces. */
 function pageParts(guide: string, commit: string): Record<string, string> {
   const { title, version, summary } = description.info;
-  const source = guide.replace(MARKER, () => [MARKER, describeOperations(), MARKER].join("\n\n"));
-  const html = markdown.parse(source, { async: false });
-  const [start = [], described = [], subjects = []] = html.split(MARKER).map((part) => part.match(SECTION) ?? []);
+  const [start = "", subjects = ""] = guide.split(MARKER);
+  const groups = { Start: start, Operations: describeOperations(), Guide: subjects };
   const rows = operations.map(({ operationId, method, path, ...operation }) => {
     const link = titleOf(operation).replace(/^.+?(?= <mark>|$)/, `<a href="#${operationId}">$&</a>`);
     return `<tr><td>${link}</td><td><code>${method} ${path}</code></td></tr>`;
   });
+  const examples = Object.values(groups).join("\n\n").replaceAll(EXAMPLE, '<div class="beside">\n\n$&</div>\n\n');
   return {
     title,
     summary,
     version,
     commit: commit && `, built from commit <code>${commit}</code>`,
-    contents: [group("Start", start), group("Operations", described), group("Guide", subjects)].join("\n"),
+    contents: Object.entries(groups)
+      .map(([name, source]) => `<li>${name}<ul>${linksTo(source)}</ul></li>`)
+      .join("\n"),
     operations: rows.join("\n"),
-    guide: [...start, ...described, ...subjects]
-      .map(toSections)
-      .join("\n")
-      .replaceAll(/<(h[23]|strong) id="(.+?)"(.*?)>(.+?)<\/\1>/g, '<$1 id="$2"$3><a href="#$2">$4</a></$1>')
-      .replaceAll(LONG_CODE, '<code class="long">$1</code>')
-      // The keyboard scrolls what has the focus.
-      .replaceAll(/<pre><code(?= class="language-(?!json))/g, '$& tabindex="0"'),
+    guide: markdown.parse(examples.replaceAll(TABS, tabs), { async: false }),
   };
 }
 
-/** The examples stand beside the text before them: a part of the page with several of them becomes several sections. */
-function toSections(html: string): string {
-  const pieces = html.replaceAll(EXAMPLE, `<div class="beside">\n$&</div>\n${SPLIT}`).split(SPLIT);
-  const last = pieces.splice(-2).join(""); // with what follows the last example
-  return [...pieces, last].map((section) => `<section>\n${section}</section>`).join("\n");
+/** Links to the parts of the page. */
+function linksTo(source: string): string {
+  const headings = Array.from(source.matchAll(/^## (.+)$/gm), ([, text = ""]) => headingOf(text));
+  return headings.map(({ id, title }) => `<li><a href="#${id}">${title}</a></li>`).join("\n");
 }
 
-/** A group of the navigation: links to its parts of the page. */
-function group(title: string, parts: string[]): string {
-  const links = parts.map((html) => html.replace(/<h2 id="(.+?)".*?>(.+?)<\/h2>.*/s, '<li><a href="#$1">$2</a></li>'));
-  return `<li>${title}<ul>${links.join("\n")}</ul></li>`;
+/** A heading as HTML, and its fragment: what stands in {#…}, or the heading itself, as on GitHub. */
+function headingOf(text: string) {
+  const [, title = "", fragment] = /^(.*?)(?: \{#(.+)\})?$/.exec(text) ?? [];
+  const id =
+    fragment ??
+    title
+      .toLowerCase()
+      .replaceAll(/[^\w -]/g, "")
+      .replaceAll(" ", "-");
+  return { id, title: markdown.parseInline(title, { async: false }) };
+}
+
+/** `name` is common to the tabs of an example, of which the browser keeps one open. */
+function tabs(_: string, curl: string, javaScript: string, python: string, offset: number): string {
+  const tab = ([title, program]: string[], i: number) =>
+    `<details name="example-${offset}"${i === 0 ? " open" : ""}><summary>${title}</summary>\n\n${program}</details>`;
+  const programs = Object.entries({ curl, JavaScript: javaScript, Python: python });
+  return `<div class="tabs">\n\n${programs.map(tab).join("\n\n")}\n\n</div>\n\n`;
 }

@@ -1,20 +1,21 @@
 // The forms of the operations, which send requests. The API key is kept in memory only. A body is shown as text, so
 // that every integer is exact, and no name that another caller has chosen becomes a part of the page.
 
-import { element, IS_LOCAL } from "./page.js";
+import { element, IS_LOCAL, ORIGIN } from "./page.js";
 
-const TIMEOUT = 30_000; // milliseconds
+const TIMEOUT = 30; // seconds
 const PLAIN = { autocomplete: "off", autocapitalize: "off", spellcheck: false };
 const IDEMPOTENCY_KEY = "Idempotency-Key";
-const KEY = /^[\w.~+/-]*=*$/; // RFC 6750, or none, which gets a 401 that says what is missing.
+const KEY = /^[\w.~+/-]+=*$/; // RFC 6750
 /** What is often copied with a key: the rest of its header, quotes and white space. */
 const AROUND_KEY = /^(?:[\s`\p{Quotation_Mark}]|Authorization:|Bearer\s)+|[\s`\p{Quotation_Mark}]+$/giu;
 const keys = [];
+let requestCount = 0; // on their way, from all forms
 
-for (const title of document.querySelectorAll("[data-request]")) {
-  const section = title.parentElement;
-  const request = JSON.parse(title.dataset.request);
-  const key = element("input", { ...PLAIN, className: "key", value: IS_LOCAL ? "local-key" : "" });
+for (const line of document.querySelectorAll("[data-request]")) {
+  const section = line.parentElement;
+  const request = JSON.parse(line.dataset.request);
+  const key = element("input", { ...PLAIN, className: "key", required: true, value: IS_LOCAL ? "local-key" : "" });
   key.oninput = () => {
     const bare = key.value.replaceAll(AROUND_KEY, "");
     for (const other of keys) other.value = bare;
@@ -25,7 +26,7 @@ for (const title of document.querySelectorAll("[data-request]")) {
     details.append(element("p", {}, "This request changes the store, and animals cannot be deleted."));
   }
   // The key is outside the form, so that pressing Enter there sends nothing.
-  details.append(label("API key", "required", key), formFor(title.id, request, key));
+  details.append(label("API key", "required", key), formFor(section.querySelector("h2").id, request, key));
   section.querySelector("h3").before(details);
 }
 
@@ -37,69 +38,122 @@ function formFor(id, request, key) {
   const fields = request.fields.map(({ name, place, required = false, hint, values }) => {
     const options = ["", ...(values ?? [])].map((value) => element("option", {}, value));
     const control = values ? element("select", {}, ...options) : element("input", PLAIN);
-    return { name, place, hint, control: Object.assign(control, { required }) };
+    return { name, place, required, hint, control };
   });
   if (request.body) {
     const rows = request.body.split("\n").length;
     const control = element("textarea", { ...PLAIN, rows, value: request.body });
-    fields.push({ name: "JSON", place: "body", hint: "body · required", control });
+    fields.push({ name: "JSON", place: "body", required: true, hint: "body · required", control });
   }
+  for (const { required, control } of fields) control.required = required;
   const named = (name) => fields.find((field) => field.name === name)?.control;
   const labels = fields.map(({ name, hint, control }) => label(name, hint, control));
   const send = element("button", {}, "Send");
+  const cancel = element("button", { type: "button", hidden: true }, "Cancel");
   const next = element("button", { type: "button", hidden: true }, "Next page");
+  const progress = element("progress", { hidden: true, ariaLabel: "Waiting for the response" });
   const status = element("output");
-  const response = element("pre");
-  const form = element("form", {}, ...labels, send, next, status, response);
+  const response = element("pre", { tabIndex: 0, role: "region", ariaLabel: "Response" });
+  const form = element("form", { noValidate: true }, ...labels, send, cancel, next, progress, status, response);
+  const fill = element("button", { type: "button", ariaLabel: `New ${IDEMPOTENCY_KEY}` }, "New");
   const idempotencyKey = named(IDEMPOTENCY_KEY);
+  let made; // the newest key that was filled in
+  let added; // the newest key with which something was added
   if (idempotencyKey) {
-    idempotencyKey.value = randomKey();
-    const fill = element("button", { type: "button", ariaLabel: `New ${IDEMPOTENCY_KEY}` }, "New");
-    fill.onclick = () => (idempotencyKey.value = randomKey());
+    fill.onclick = () => (idempotencyKey.value = made = randomKey());
+    fill.onclick();
     const row = element("p", { className: "row" });
     idempotencyKey.parentElement.replaceWith(row);
     row.append(idempotencyKey.parentElement, fill);
   }
+  form.oninput = ({ target }) => {
+    next.hidden = true;
+    // What was changed is a new animal. A key that the caller typed stays.
+    if (made && made === added && made === idempotencyKey.value && target !== idempotencyKey) fill.onclick();
+  };
   next.onclick = () => {
-    named("after").value = next.value;
+    if (cancel.hidden) named("after").value = next.value;
     form.requestSubmit();
   };
 
-  let isSending = false;
+  /** Nothing that a request depends on changes while it is on its way. A disabled button would lose the focus. */
+  function lock(isLocked) {
+    requestCount += isLocked ? 1 : -1;
+    for (const other of keys) other.readOnly = requestCount > 0;
+    for (const { control } of fields) control[control.matches("select") ? "disabled" : "readOnly"] = isLocked;
+    fill.disabled = isLocked;
+    send.ariaDisabled = next.ariaDisabled = isLocked;
+    if (document.activeElement === cancel) send.focus();
+    cancel.hidden = progress.hidden = !isLocked;
+  }
+
+  function report(outcome, ...text) {
+    status.className = outcome;
+    status.replaceChildren(...text);
+  }
+
   form.onsubmit = async (event) => {
     event.preventDefault();
-    if (isSending) return; // A disabled button would lose the focus.
+    if (!cancel.hidden) return; // It is on its way.
     response.textContent = "";
-    if (!KEY.test(key.value)) {
-      status.value = "This API key cannot be sent: it may have letters, digits and - . _ ~ + /, and = at its end.";
-      return key.focus();
+    const problem = problemOf([{ name: "API key", required: true, control: key }, ...fields], key);
+    if (problem) {
+      report("failure", problem.text);
+      return problem.control.focus();
     }
-    const wrong = fields.find(({ place, control }) => place === "header" && /[^ -~]/.test(control.value));
-    if (wrong) {
-      status.value = `An ${wrong.name} may have only printable ASCII characters.`;
-      return wrong.control.focus();
-    }
-    isSending = true;
-    status.value = "Sending…";
+    lock(true);
+    report("", "Sending…");
+    const sent = idempotencyKey?.value;
+    const canceling = new AbortController();
+    cancel.onclick = () => canceling.abort();
+    const signal = AbortSignal.any([canceling.signal, AbortSignal.timeout(TIMEOUT * 1000)]);
     try {
-      const answer = await fetch(...fetchArguments(request, fields, key.value));
+      const answer = await fetch(...fetchArguments(request, fields, key.value, signal));
       const names = [...request.headers, "cf-ray"].filter((name) => answer.headers.has(name));
       const headers = names.map((name) => `${name}: ${answer.headers.get(name)}\n`);
       const body = await answer.text();
       response.textContent = `${headers.join("")}\n${formatted(body) || "(empty body)"}`;
       const isUnknown = answer.status >= 500 && !/"code":"/.test(body);
-      status.replaceChildren(linkTo(answer.status, id), isUnknown ? adviceFor(request, idempotencyKey) : "");
-      if (answer.ok && idempotencyKey) idempotencyKey.value = randomKey(); // After a failure, the same one retries.
+      report(
+        answer.ok ? "success" : "failure",
+        linkTo(answer.status, id),
+        sent ? `, sent with the ${IDEMPOTENCY_KEY} ${sent}` : "",
+        isUnknown ? `. ${adviceFor(request, sent)}` : "",
+      );
+      if (answer.ok) added = sent; // After a failure, the same key retries.
       // Only its number is used: the URL could lead elsewhere, and the key with it.
       const [, after = ""] = /[?&]after=(-?\d+)\D.*rel="next"/.exec(answer.headers.get("Link")) ?? [];
       if (!after && document.activeElement === next) send.focus();
       Object.assign(next, { value: after, hidden: !after });
-    } catch (error) {
-      status.value = `The request failed: ${error.message}${adviceFor(request, idempotencyKey)}`;
+    } catch ({ name }) {
+      report("failure", `${FAILED[name] ?? FAILED.other} ${adviceFor(request, sent)}`);
+    } finally {
+      lock(false);
     }
-    isSending = false;
   };
   return form;
+}
+
+/** Why a request did not get a whole response, by the name of the error. */
+const FAILED = {
+  AbortError: "You canceled the request.",
+  TimeoutError: `There was no response within ${TIMEOUT} seconds.`,
+  other: "The service cannot be reached, or the connection was lost.",
+};
+
+/** The first problem of these fields, if any. */
+function problemOf(fields, key) {
+  for (const { name, place, required, control } of fields) {
+    const { value } = control;
+    if (required && !value.trim()) return { control, text: `${name} is required.` };
+    if (control === key && !KEY.test(value)) {
+      const text = "This API key cannot be sent: it may have letters, digits and - . _ ~ + /, and = at its end.";
+      return { control, text };
+    }
+    if (place === "header" && /[^ -~]/.test(value)) {
+      return { control, text: `The ${name} may have only printable ASCII characters.` };
+    }
+  }
 }
 
 /** The status, with a link to its description if there is one. HTTP/2 has no text for a status. */
@@ -118,9 +172,9 @@ function randomKey() {
 /** What to do after a request that may have been carried out without a response from the service. */
 function adviceFor({ method }, idempotencyKey) {
   if (method === "GET") return "";
-  return idempotencyKey.value
-    ? `. It may have been added: send it again with the same ${IDEMPOTENCY_KEY}.`
-    : ". It may have been added: list the newest animals before you send it again.";
+  return idempotencyKey
+    ? `The animal may have been added: send the same again with the same ${IDEMPOTENCY_KEY}.`
+    : "The animal may have been added: list the newest animals before you send it again.";
 }
 
 /** JSON with white space between its tokens. Any other text stays as it is. */
@@ -138,8 +192,8 @@ function formatted(text) {
 }
 
 /** The arguments of fetch. Empty fields are not sent. */
-function fetchArguments({ method, path, body: example }, fields, key) {
-  const headers = new Headers(key ? { Authorization: `Bearer ${key}` } : {});
+function fetchArguments({ method, path, body: example }, fields, key, signal) {
+  const headers = new Headers({ Authorization: `Bearer ${key}` });
   const query = new URLSearchParams();
   let [url, body] = [path];
   for (const { name, place, control } of fields.filter(({ control }) => control.value)) {
@@ -149,7 +203,7 @@ function fetchArguments({ method, path, body: example }, fields, key) {
     if (place === "header") headers.set(name, value);
     if (place === "body") body = value;
   }
-  if (example) headers.set("Content-Type", "application/json"); // If the body is empty, the service says so.
+  if (example) headers.set("Content-Type", "application/json");
   if (query.size > 0) url += `?${query}`;
-  return [url, { method, headers, body, signal: AbortSignal.timeout(TIMEOUT) }];
+  return [ORIGIN + url, { method, headers, body, signal }];
 }

@@ -2,7 +2,9 @@
 // examples.
 
 export const IS_LOCAL = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
-const tabs = [...document.querySelectorAll("details[name] > summary")];
+/** The key is never sent over plain HTTP, except on this machine. */
+export const ORIGIN = IS_LOCAL ? location.origin : `https://${location.host}`;
+const tabs = [...document.querySelectorAll(".tabs > details > summary")];
 let storage;
 try {
   storage = localStorage;
@@ -17,7 +19,7 @@ export function element(name, properties = {}, ...children) {
 
 for (const code of document.querySelectorAll("pre > code")) {
   if (code.textContent.includes("<your ")) {
-    code.innerHTML = code.innerHTML.replace("https://&lt;your address&gt;", location.origin);
+    code.innerHTML = code.innerHTML.replace("https://&lt;your address&gt;", ORIGIN);
     if (IS_LOCAL) code.innerHTML = code.innerHTML.replace("&lt;your API key&gt;", "local-key");
   }
   if (!code.className || !navigator.clipboard) continue; // A response, or a page without HTTPS.
