@@ -3,20 +3,20 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { IDEMPOTENCY_HEADER } from "../../src/http/idempotency.ts";
-import { VERSION_HEADER } from "../../src/http/responses.ts";
+import { CALLER_HEADER, VERSION_HEADER } from "../../src/http/responses.ts";
 import { description } from "../../src/openapi/document.ts";
 import type { JsonSchema, Parameter } from "../../src/openapi/schemas.ts";
 import { INT64 } from "../../src/values/int64.ts";
 import { printJson } from "../../src/values/json.ts";
 import { examples } from "./examples.ts";
 
-const code = (text: string) => `\`${text}\``;
-
 const COMPONENTS = "#/components/schemas/";
 const BASE = description.servers.map(({ url }) => url).join();
 const ALL = "all-operations";
-/** Response headers that are not listed: the methods of a path, which a 405 has, and what only operators need. */
+/** Response headers of which callers need no description: the methods of a path, and what operators need. */
 const UNLISTED = ["Allow", VERSION_HEADER];
+/** Not repeated for each response. */
+const ON_ALL_RESPONSES = [CALLER_HEADER, VERSION_HEADER];
 /** The text of a field says what its pattern requires, unless its type does. */
 const NOT_BLANK = "\\S";
 const { apiKey } = description.components.securitySchemes;
@@ -27,31 +27,32 @@ export const operations = Object.entries(description.paths).flatMap(([path, item
   Object.entries(item).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
 );
 type Operation = (typeof operations)[number];
+interface Parts {
+  parameters: Field[];
+  responses: Response[];
+  headers: Field[];
+}
 type Response = [status: string, Operation["responses"][string]];
 /** A parameter, a header or a property. */
 type Field = Omit<Parameter, "in" | "description"> & { in?: string | undefined; description?: string | undefined };
 
+/** What every operation, parameter or response has in common is described once. */
+const key = {
+  name: "Authorization",
+  in: "header",
+  required: true,
+  description: apiKey.description,
+  schema: { type: "string", format: apiKey.scheme },
+} satisfies Field;
 const everyResponse = operations.flatMap(({ responses }) => Object.entries(responses));
 const shared = {
-  parameters: inAll(operations.map(({ parameters }) => parameters)),
-  responses: everyResponse.filter(
-    (response, index) => isShared(response) && sameAs(response)[0] === everyResponse[index],
-  ),
+  parameters: [key, ...inAll(operations.map(({ parameters }) => parameters))],
+  responses: everyResponse.filter((response, i) => isShared(response) && sameAs(response)[0] === everyResponse[i]),
   headers: inAll(operations.map(headersOf)),
 };
 
-const sharedParameters = `- As for every operation: ${["Authorization", ...shared.parameters.map(({ name }) => name)]
-  .map((name) => `[${code(name)}](#${ALL}-${name})`)
-  .join(", ")}`;
-
 /** The operations, what they share, and the objects in responses. Throws an error that names what it does not show. */
 export function describeOperations(): string {
-  const key = item(
-    `${ALL}-Authorization`,
-    "Authorization",
-    ["header", "required", `${apiKey.type} ${apiKey.scheme}`],
-    apiKey.description,
-  );
   const sent = operations.map((operation) => bodyOf(operation)?.schema.$ref);
   const objects = Object.keys(schemas).filter((name) => isObject(name) && !sent.includes(COMPONENTS + name));
   return [
@@ -59,53 +60,61 @@ export function describeOperations(): string {
     `## All operations {#${ALL}}`,
     `Paths are relative to the base URL of the service, which ends in ${code(BASE)}. Bodies are JSON.`,
     "The body of an error is an [Error](#Error). An example of its `message` is in italics.",
-    ...list(`${ALL}-parameters`, "Parameters", [key, ...shared.parameters.map((field) => describeField(field, ALL))]),
-    ...list(
-      `${ALL}-responses`,
-      "Responses",
-      shared.responses.map((response) => describeResponse(response, ALL)),
-    ),
-    ...list(`${ALL}-headers`, "Response headers", describeHeaders(shared.headers, ALL)),
+    ...lists(ALL, shared),
     "## Objects",
-    ...objects.flatMap((name) => [
-      "---",
-      `### ${name} {#${name}}`,
-      ...describeObject(name),
-      jsonBlock(exampleOf(name)),
-    ]),
+    ...objects.flatMap((name) => ["---", `### ${name} {#${name}}`, ...describeObject(name), json(exampleOf(name))]),
   ].join("\n\n");
 }
 
 export function describeOperation(operation: Operation): string {
   const { operationId: id, tags: _, summary, description, deprecated, method, path, ...parts } = operation;
   const { parameters, requestBody, responses, ...rest } = parts;
-  const { required, content, ...others } = requestBody ?? {};
+  const { required, content, ...otherKeywords } = requestBody ?? {};
   const { $ref: body, ...inline } = content?.["application/json"].schema ?? {};
-  expectNone({ ...rest, ...others, ...inline }, id);
+  expectNone({ ...rest, ...otherKeywords, ...inline }, id);
   const bodyTitle = `### Body <small>${required ? "required" : "optional"}</small> {#${id}-body}`;
+  const request = escaped(printJson(requestOf(operation)));
   const own = {
     parameters: without(shared.parameters, parameters),
     responses: Object.entries(responses).filter((response) => !isShared(response)),
     headers: without(shared.headers, headersOf(operation)),
   };
+  const others = shared.parameters.map(({ name }) => `[${code(name)}](#${ALL}-${name})`);
   return [
     `## ${titleOf(operation)} {#${id}}`,
-    `<p class="request" data-request="${escaped(printJson(requestOf(operation)))}"><code><strong>${method}</strong> ${path}</code> <small>${id}</small></p>`,
+    `<p class="request" data-request="${request}">`,
+    `<code><strong>${method}</strong> ${path}</code> <small>${id}</small></p>`,
     description,
     ...exampleWithResponse(operation),
-    ...list(`${id}-parameters`, "Parameters", [
-      ...own.parameters.map((field) => describeField(field, id)),
-      sharedParameters,
-    ]),
-    ...(body ? [bodyTitle, ...describeObject(body.replace(COMPONENTS, ""), id, "body")] : []),
-    ...list(
-      `${id}-responses`,
-      "Responses",
-      own.responses.map((response) => describeResponse(response, id)),
+    ...lists(
+      id,
+      own,
+      `- As for every operation: ${others.join(", ")}`,
+      body ? [bodyTitle, ...describeObject(body.replace(COMPONENTS, ""), id, "body")] : [],
     ),
-    ...list(`${id}-headers`, "Response headers", describeHeaders(own.headers, id)),
     `For the errors and headers that operations share, see [All operations](#${ALL}).`,
   ].join("\n\n");
+}
+
+/** `body` stands between the parameters and the responses. */
+function lists(
+  id: string,
+  { parameters, responses, headers }: Parts,
+  otherParameters = "",
+  body: string[] = [],
+): string[] {
+  const list = (place: string, title: string, items: string[]) =>
+    items.length > 0 ? [`### ${title} {#${id}-${place}}`, items.join("\n")] : [];
+  return [
+    ...list("parameters", "Parameters", [...parameters.map((field) => describeField(field, id)), otherParameters]),
+    ...body,
+    ...list(
+      "responses",
+      "Responses",
+      responses.map((response) => describeResponse(response, id)),
+    ),
+    ...list("headers", "Response headers", describeHeaders(headers, id)),
+  ];
 }
 
 export const titleOf = ({ summary, deprecated }: Pick<Operation, "summary" | "deprecated">) =>
@@ -123,10 +132,7 @@ function exampleWithResponse({ operationId, method, path, parameters, responses,
     status,
     start: /^(\[|.*?:)/.exec(printJson(example) ?? "")?.[0],
   };
-  return [
-    examples(call),
-    ...(example ? [`The response, [${status}](#${operationId}-${status}):`, jsonBlock(example)] : []),
-  ];
+  return [examples(call), ...(example ? [`The response, [${status}](#${operationId}-${status}):`, json(example)] : [])];
 }
 
 /** What forms.js makes a form from. */
@@ -145,7 +151,7 @@ function requestOf({ method, path, parameters, responses, ...operation }: Operat
 /** A success with its schema, an error with its code and, unless the description begins like it, its message. */
 function describeResponse([status, { description, headers, content, ...rest }]: Response, id: string): string {
   expectNone(rest, status);
-  const own = Object.entries(headers).filter(([name]) => !isGeneral(name));
+  const own = Object.entries(headers).filter(([name]) => !ON_ALL_RESPONSES.includes(name));
   const names = own.map(([name, { required }]) => code(name) + (required ? "" : " (may be absent)"));
   const { schema, example } = content?.["application/json"] ?? {};
   const error = schema?.$ref === `${COMPONENTS}Error` ? (example as { code: string; message: string }) : undefined;
@@ -181,9 +187,6 @@ function describeHeaders(headers: Field[], id: string): string[] {
     return describeField({ ...header, schema: type === "string" ? others : schema }, `${id}-headers`);
   });
 }
-
-/** Whether every response has this header, except those to a request without a valid key. */
-const isGeneral = (name: string) => everyResponse.every(([status, { headers }]) => status === "401" || name in headers);
 
 /** A component that is an object or an array. The properties of an object in a request have a place: its body. */
 function describeObject(component: string, id = component, place?: string): string[] {
@@ -242,20 +245,15 @@ const resolved = ({ $ref, ...schema }: JsonSchema) => ({ ...schemas[$ref?.replac
 
 const bodyOf = ({ requestBody }: Pick<Operation, "requestBody">) => requestBody?.content["application/json"];
 
-const list = (id: string, title: string, items: string[]) =>
-  items.length > 0 ? [`### ${title} {#${id}}`, items.join("\n")] : [];
-
 function item(id: string, name: string, facts: (string | undefined)[], text = ""): string {
   const link = `<strong id="${id}"><a href="#${id}"><code>${name}</code></a></strong>`;
   const line = `${link} <small>${facts.filter(Boolean).join(" · ")}</small>`;
   return `- ${line}\\\n  ${text}`;
 }
 
-/** An object on several lines, a list with one line for each of its items. */
-function jsonBlock(value: unknown): string {
-  const items = Array.isArray(value) ? value.map((member) => `\n  ${printJson(member)}`) : undefined;
-  return `\`\`\`json\n${items ? `[${items.join()}\n]` : printJson(value, 2)}\n\`\`\``;
-}
+const json = (value: unknown) => `\`\`\`json\n${printJson(value, 2)}\n\`\`\``;
+
+const code = (text: string) => `\`${text}\``;
 
 const escaped = (text: string) => text.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
 

@@ -1,8 +1,7 @@
 // The static site over HTTP, and what it is built from.
 
 import { expect, it } from "vitest";
-import { describeOperation, describeOperations, operations } from "../../scripts/build/reference.ts";
-import { STATUS } from "../../src/http/errors.ts";
+import { describeOperation, operations } from "../../scripts/build/reference.ts";
 import { description } from "../../src/openapi/document.ts";
 import { DEPRECATION_HEADERS } from "../../src/pets/deprecation.ts";
 import { printJson } from "../../src/values/json.ts";
@@ -89,17 +88,6 @@ it("has a link to each parameter, property, response and header, except those th
   expect(["createPet-422", "createPet-Idempotency-Key", "createPet-name", "Error-code"].filter(isLinked)).toHaveLength(
     4,
   );
-});
-
-it("describes an error once, on one line, and its body once", () => {
-  const lines = describeOperations().matchAll(/^- <strong id="([\w-]+)-([45]\d\d)">.+<small>`(\w+)`.*\n {2}.+$/gm);
-  const errors = Array.from(lines, ([, place, status, code]) => [`${place} ${status}`, code]);
-  const ofAll = [401, 403, 405, 429, 500, 503].map((status) => `all-operations ${status}`);
-  const ofCreate = [400, 413, 415, 422, 500, 503].map((status) => `createPet ${status}`);
-  const others = ["listPets 400", "getPet 404", "getPet 410"];
-  expect(errors.map(([place]) => place).sort()).toEqual([...ofAll, ...ofCreate, ...others].sort());
-  for (const [place = "", code = ""] of errors) expect(place).toMatch(RegExp(` ${Object(STATUS)[code]}$`));
-  expect(describeOperations().split('"code":')).toHaveLength(2);
 });
 
 it("describes an operation whose response has no body", () => {
