@@ -82,8 +82,8 @@ export function describeOperation(operation: Operation): string {
   const others = shared.parameters.map(({ name }) => `[${code(name)}](#${ALL}-${name})`);
   return [
     `## ${titleOf(operation)} {#${id}}`,
-    `<p class="request" data-request="${request}">`,
-    `<code><strong>${method}</strong> ${path}</code> <small>${id}</small></p>`,
+    `<p class="request" data-request="${request}">
+<code><strong>${method}</strong> ${path}</code> <small>${id}</small></p>`,
     description,
     ...exampleWithResponse(operation),
     ...lists(

@@ -281,6 +281,7 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
       boxOf(page, "section:has(#createPet) .beside"),
     ]);
     expect(request.x).toBeGreaterThan(title.x + title.width);
+    expect(await page.locator("section:has(#createPet) .request").innerText()).toMatch(/^POST \/pets\s+createPet$/);
     expect(example.x).toBe(request.x);
     await page.locator("#createPet-422").scrollIntoViewIfNeeded();
     const sticky = await boxOf(page, "section:has(#createPet) .beside");
