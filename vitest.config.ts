@@ -58,8 +58,9 @@ export default defineConfig(({ mode }) => ({
           name: "end-to-end",
           include: ["test/end-to-end/**/*.test.ts"],
           globalSetup: `test/end-to-end/${mode === "deployed" ? "deployed" : "local"}-setup.ts`,
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          expect: { poll: { timeout: 30_000 } },
         },
       },
       {

@@ -9,8 +9,6 @@ import { run } from "../processes.ts";
 import { send } from "./send.ts";
 import { IS_DEPLOYED, LOCAL_ONLY } from "./service.ts";
 
-const SOON = { timeout: 20_000 };
-
 let server: DevServer;
 
 const write = (file: string, text: string) => writeFileSync(join(server.folder, file), text);
@@ -42,13 +40,13 @@ describe.skipIf(IS_DEPLOYED)(`npm run dev${LOCAL_ONLY}`, () => {
     const source = readFileSync(file, "utf8");
     write(file, `${source}const broken: = 1;\n`);
     try {
-      await expect.poll(server.output, SOON).toContain(`${file}:${source.split("\n").length}:`);
+      await expect.poll(server.output).toContain(`${file}:${source.split("\n").length}:`);
       await expect(run("npm", ["run", "build"], server.folder)).rejects.toThrow(file);
       write(migration, "INSERT INTO pets (name, category_id, status) VALUES ('Migrated', 7, 'sold');");
     } finally {
       write(file, source);
     }
-    await expect.poll(() => answers(`${server.origin}/v1/pets`), SOON).toBe(true);
+    await expect.poll(() => answers(`${server.origin}/v1/pets`)).toBe(true);
     const { text } = await send(`${server.origin}/v1/pets`, { headers: KEY });
     rmSync(join(server.folder, migration));
     expect(text).toContain("Migrated");
