@@ -136,7 +136,7 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     expect(await page.evaluate("document.querySelector(':target').id")).toBe("all-operations-401");
   });
 
-  it("shows that a request is on its way; nothing that it depends on changes until it ends or is canceled", async () => {
+  it("shows that it waits, changes nothing that the request depends on, and can be canceled", async () => {
     const requests: Route[] = [];
     const { page, form, button, status, isFocused } = await openForm("createPet", async (route) => {
       requests.push(route);
@@ -300,7 +300,7 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     if (width >= 960) expect(await page.locator("nav a:target-current").count()).toBe(1);
   });
 
-  it("has contents on a phone that open from everywhere and close again, and code that the keyboard scrolls", async () => {
+  it("has contents on a phone that open from everywhere and close, and code that the keyboard scrolls", async () => {
     const { page } = await openPage(`${ORIGIN}#createPet-422`, { viewport: { width: 390, height: 844 } });
     const contents = page.getByRole("link", { name: "Contents", exact: true });
     const bar = await boxOf(page, ".contents");
