@@ -57,7 +57,7 @@ function changedFiles(): string {
   const hidden = git("ls-files", "-v").match(/^[a-zS] .*/gm) ?? [];
   return [
     // An untracked migration would be applied, too.
-    git("status", "--porcelain", "--untracked-files"),
+    git("status", "--porcelain", "--untracked-files", "--ignore-submodules=none"),
     ignored.replaceAll(/^.+/gm, "$& (ignored by Git)"),
     ...hidden.map((line) => `${line.slice(2)} (marked assume-unchanged or skip-worktree)`),
   ]

@@ -37,7 +37,8 @@ either ("Set up an environment" in docs/OPERATIONS.md), and the Worker:\nnpx wra
 changed later ("Set up an environment" in docs/OPERATIONS.md):\nnpx wrangler d1 create $1 --location=<location>`,
   ],
   [/.*code: 7404.*/, '$&\nThe database was deleted: see "Remove or move an environment" in docs/OPERATIONS.md.'],
-  [/[\s\S]*(Build failed|Running custom build)[\s\S]*/, "$&\nCorrect the commit, and deploy."],
+  // 10021: it throws when it starts.
+  [/[\s\S]*(Build failed|Running custom build|code: 10021)[\s\S]*/, "$&\nCorrect the commit, and deploy."],
 ];
 
 /** A Wrangler command failed. The message contains what it printed, or the remedy. */
@@ -67,7 +68,7 @@ export interface Options {
  */
 export async function wrangler(args: string[], { env, warn }: Options = {}): Promise<string> {
   const child = spawn(process.execPath, ["--no-warnings", WRANGLER, ...args, "--config", WRANGLER_TOML], {
-    env: { ...process.env, ...OUTPUT, ...env },
+    env: { ...process.env, ...OUTPUT, WRANGLER_CI_OVERRIDE_NAME: undefined, ...env },
     // Without a terminal Wrangler asks nothing, and answers its own questions with the default.
     stdio: ["ignore", "pipe", "pipe"],
     // Out of reach of the terminal's Ctrl-C.

@@ -71,8 +71,13 @@ npx wrangler secret put API_KEY --env ${name}`);
   const key = crypto.randomUUID();
   const { version: tested, base: trialBase = "" } = await deployWorker(runTwice, trial, commit, { API_KEY: key });
   console.log(`Version ${tested} at ${trialBase}`);
-  begin(`Tables of ${database}`, `${unchanged} If a migration is wrong, correct the commit, and deploy. ${again}`);
+  begin(
+    `Tables of ${database}`,
+    `${unchanged} ${again}\nIf its tables cannot be dropped, delete the trial before, in a terminal:
+npx wrangler delete --env ${trial}\nnpx wrangler d1 delete ${database}`,
+  );
   await dropTables(name, database, runTwice);
+  progress.ending = `${unchanged} If a migration is wrong, correct the commit, and deploy. ${again}`;
   await migrate(database, trial);
   const minutes = patience / 60_000;
   begin(`Smoke test. Each request is repeated for up to ${minutes} minutes`, `${unchanged} ${again}`);
@@ -84,6 +89,10 @@ npx wrangler secret put API_KEY --env ${name}`);
     throw failure;
   });
 
+  const requireSameCommit = () => {
+    if (readCommit() !== commit) throw new Error(`This folder was at commit ${commit}, and is at a different one now.`);
+  };
+  requireSameCommit();
   begin('Bookmark of the database, for "Data is wrong or gone" in docs/OPERATIONS.md');
   console.log(JSON.parse(await runTwice(["d1", "time-travel", "info", "DB", "--env", name, "--json"])).bookmark);
   begin(
@@ -97,7 +106,7 @@ If a migration is wrong, correct the commit, and deploy. ${again}`,
   if (before !== first) {
     console.log(`Somebody has deployed or changed a secret meanwhile: ${worker} served ${first}, and now ${before}`);
   }
-  if (readCommit() !== commit) throw new Error(`This folder was at commit ${commit}, and is at a different one now.`);
+  requireSameCommit();
 
   begin(
     `Deployment of commit ${commit}`,
@@ -105,9 +114,9 @@ If a migration is wrong, correct the commit, and deploy. ${again}`,
 secrets. ${again}`,
   );
   const release = deployWorker(runTwice, name, commit).catch(async (failure: Error) => {
-    const now = await live(run, name).catch(() => "an unknown version");
-    failure.message += `\n${worker} serves ${now} now, and served ${before} before.`;
-    if (now !== before) {
+    const now = await live(run, name).catch(() => undefined);
+    failure.message += `\n${worker} serves ${now ?? "an unknown version"} now, and served ${before} before.`;
+    if (now && now !== before) {
       failure.message += `
 If nobody else has deployed, the new code is live, and only its settings or addresses failed. Repeating the deployment
 does not help if a permission is missing.`;

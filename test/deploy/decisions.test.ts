@@ -104,11 +104,14 @@ it("refuses a folder that is not at a commit, or at a different one when the tes
   };
   expect(await deploy()).toBe(`A deployment takes a commit\n${UNCHANGED}`);
   expect(account.commands).toEqual([]);
-  const commits = ["abc1234", "def5678"];
-  readCommit = () => commits.shift() ?? "";
-  expect(await deploy()).toContain(
-    "This folder was at commit abc1234, and is at a different one now.\nMigrations may ",
-  );
+  for (const [commits, ending] of [
+    [["abc1234", "def5678"], "Nothing has changed in "],
+    [["abc1234", "abc1234", "def5678"], "Migrations may have "],
+  ] as const) {
+    let reads = 0;
+    readCommit = () => commits[reads++] ?? "";
+    expect(await deploy()).toContain(`This folder was at commit abc1234, and is at a different one now.\n${ending}`);
+  }
   expect(account.live.staging).toBe("current");
 });
 
@@ -163,7 +166,11 @@ describe("a command that fails", () => {
     ["secret list staging", UNCHANGED],
     ["deployments status staging", UNCHANGED],
     ["deploy staging-trial", UNCHANGED],
-    ["d1 execute animal-store-staging-trial staging-trial", UNCHANGED.replace(AGAIN, MIGRATION)],
+    [
+      "d1 execute animal-store-staging-trial staging-trial",
+      `${UNCHANGED} If its tables cannot be dropped, delete the trial before, in a terminal:
+      npx wrangler delete --env staging-trial npx wrangler d1 delete animal-store-staging-trial`,
+    ],
     ["d1 migrations apply animal-store-staging-trial staging-trial", UNCHANGED.replace(AGAIN, MIGRATION)],
     ["d1 time-travel info DB staging", UNCHANGED],
     [
@@ -188,6 +195,13 @@ change secrets. ${AGAIN}`,
       `502 Bad Gateway wrangler d1 failed. ${ending.replaceAll(/\s+/g, " ")}`,
     );
     expect(account.live.staging).toBe("current");
+  });
+
+  it("does not say what serves if that is unknown", async () => {
+    account.onMoment = (moment) => {
+      if (account.commands.includes("deploy staging")) throw new WranglerFailed(moment, "fetch failed");
+    };
+    expect(await deploy()).toMatch(/serves an unknown version now, and served current before\.\nThe page of /);
   });
 
   it("says that the new code is live if only settings or addresses failed", async () => {

@@ -17,7 +17,8 @@ async function emptied(sql: string): Promise<unknown[]> {
     );
     const statement = String(args.at(-1));
     if (statement.startsWith("SELECT")) return JSON.stringify([{ results: sqlite.prepare(statement).all() }]);
-    sqlite.exec(statement);
+    // As D1 does, whose documentation has this PRAGMA in migrations.
+    sqlite.exec(`BEGIN; ${statement}; COMMIT`);
     return "[{}]";
   }).catch((failure: Error) => {
     expect(failure.message).toContain(`The database ${DATABASE} has more than 10 animals`);
@@ -33,12 +34,16 @@ const rows = (count: number) =>
   `INSERT INTO pets SELECT value FROM json_each('${JSON.stringify(Array.from({ length: count }, (_, id) => id))}');`;
 
 describe("dropTables", () => {
-  it("drops children first, views, and what has an unusual name", async () => {
+  it("drops children first, tables that refer to each other, views, and what has an unusual name", async () => {
     expect(
       await emptied(`${PETS}${rows(10)}
         CREATE INDEX by_id ON pets (id);
         CREATE TABLE visits (id INTEGER PRIMARY KEY, pet INTEGER NOT NULL REFERENCES pets (id));
         INSERT INTO visits VALUES (1, 1);
+        CREATE TABLE a (id INTEGER PRIMARY KEY, b REFERENCES b (id) DEFERRABLE INITIALLY DEFERRED);
+        CREATE TABLE b (id INTEGER PRIMARY KEY, a REFERENCES a (id));
+        INSERT INTO a VALUES (1, NULL); INSERT INTO b VALUES (1, 1); UPDATE a SET b = 1;
+        CREATE VIRTUAL TABLE words USING fts5 (name);
         CREATE TABLE "a ""quoted"" name; DROP TABLE pets" (id);
         CREATE TABLE d1_migrations (id INTEGER PRIMARY KEY AUTOINCREMENT);
         CREATE VIEW newest AS SELECT max(id) FROM pets`),
@@ -72,6 +77,13 @@ describe("trialDatabase", () => {
       "[env.staging-trial]",
     ],
     ["no database", { "staging-trial": {} }, "[env.staging-trial]"],
+    ["a name", { "staging-trial": { ...database(DATABASE), name: "animal-store-staging" } }, "[env.staging-trial]"],
+    ["an environment with its name", { staging: { name: DATABASE } }, "[env.staging]"],
+    [
+      "an environment with any id",
+      { staging: database("animal-store-staging", { database_id: "id" }) },
+      "[env.staging]",
+    ],
     ["no section", { "staging-trial": undefined }, "[env.staging-trial]"],
     ["an environment that has it, too", { staging: database(DATABASE) }, "[env.staging]"],
     ["a different trial that has it", { "production-trial": database(DATABASE) }, "[env.production-trial]"],
