@@ -63,9 +63,7 @@ it("fails if anything else answers, and prints nothing that controls a terminal"
   const { origin, close } = await startServer((_, response) => response.end("\u001b[2J\u009b1m"));
   const { status, output } = await smoke("s3cret", `${origin}/v1`);
   close();
-  expect(output).toMatch(
-    /The smoke test failed\. GET \/pets: expected 401 .*, got 200: \\u\{1b\}\[2J\\u\{9b\}1m\n/,
-  );
+  expect(output).toMatch(/The smoke test failed\. GET \/pets: expected 401 .*, got 200: \\u\{1b\}\[2J\\u\{9b\}1m\n/);
   expect(output).toMatch(/\nSee "All callers get errors" in docs\/OPERATIONS\.md\.\n$/);
   expect(status).toBe(1);
 });
