@@ -118,6 +118,7 @@ function formFor(id, request, key) {
         answer.ok ? "success" : "failure",
         linkTo(answer.status, id),
         sent ? `, sent with the ${IDEMPOTENCY_KEY} ${sent}` : "",
+        answer.ok && sent ? ". To add the same animal once more, press New." : "",
         isUnknown ? `. ${adviceFor(request, sent)}` : "",
       );
       if (answer.ok) added = sent; // After a failure, the same key retries.

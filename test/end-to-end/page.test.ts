@@ -126,7 +126,9 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     const { request, response } = await send();
     expect(request.headers()["idempotency-key"]).toBe(key);
     expect(response).toMatch(
-      RegExp(`^Status 201, .*${key}\\n[\\s\\S]*Location: /v1/pets/\\d+\\n[\\s\\S]*"categoryId": 9223372036854775807,`),
+      RegExp(
+        `^Status 201, .*${key}.+New.\\n[\\s\\S]*Location: /v1/pets/\\d+\\n[\\s\\S]*"categoryId": 9223372036854775807,`,
+      ),
     );
     expect(await status.getAttribute("class")).toBe("success");
     await page.getByLabel("API key").last().fill("wrong");
