@@ -28,16 +28,16 @@ export function readSections(): Record<string, Section> {
 }
 
 /** The names of the deployed environments. */
-export function environmentNames(): string[] {
-  return Object.keys(readSections()).filter((name) => name && !name.endsWith(trialOf("")));
+export function environmentNames(sections = readSections()): string[] {
+  return Object.keys(sections).filter((name) => name && !name.endsWith(trialOf("")));
 }
 
 /** Throws if the environment is not in wrangler.toml. */
 export function readEnvironment(name: string) {
-  const names = environmentNames();
+  const sections = readSections();
+  const names = environmentNames(sections);
   if (!names.includes(name)) throw new Error(`The environment must be ${names.join(" or ")}.`);
-  const { [name]: section, "": topLevel } = readSections();
-  return { name, worker: section?.name ?? `${topLevel?.name}-${name}` };
+  return { name, worker: sections[name]?.name ?? `${sections[""]?.name}-${name}` };
 }
 
 /** The names of the secrets of an environment's Worker. Throws WranglerFailed. */

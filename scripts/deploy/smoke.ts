@@ -82,11 +82,11 @@ async function addAnimals(call: Call): Promise<void> {
   expect(await create(NEW_REX, "rex"), 201, REX, { Location: "/v1/pets/1" });
   expect(await create(NEW_REX, "rex"), 201, REX);
   expect(await create(NEW_ADA, "rex"), 422, '{"code":"unprocessable_content"');
-  const { response, ...last } = await create(NEW_ADA, "ada");
-  expect({ response, ...last }, 201, ADA, { Location: "/v1/pets/2" });
+  const last = await create(NEW_ADA, "ada");
+  expect(last, 201, ADA, { Location: "/v1/pets/2" });
   console.log("ok: createPet adds each animal once");
 
-  const bookmark = { [BOOKMARK_HEADER]: response.headers.get(BOOKMARK_HEADER) ?? "" };
+  const bookmark = { [BOOKMARK_HEADER]: last.response.headers.get(BOOKMARK_HEADER) ?? "" };
   const read = (path: string) => call(path, {}, bookmark);
   const page = await read("/pets?limit=1");
   expect(page, 200, `[${REX}]`);
