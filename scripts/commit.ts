@@ -6,7 +6,6 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 const ROOT = join(import.meta.dirname, "..");
-const MAIN = "origin/main, as last fetched";
 
 /**
  * Its abbreviated hash, with `-dirty` if any file differs. Empty without Git, or if no repository has its root here.
@@ -37,13 +36,11 @@ Commit or remove them, or deploy the folder as it is, without a test: npx wrangl
 export function distance(): string {
   try {
     abbreviatedHash();
+    // Counts are wrong without the whole history, which a workflow does not have.
+    if (git("rev-parse", "--is-shallow-repository") === "true") return "";
     const counts = git("rev-list", "--left-right", "--count", "refs/remotes/origin/main...HEAD");
-    const [behind = "", ahead = ""] = counts.split("\t");
-    if (behind === "0" && ahead === "0") return `the same as ${MAIN}`;
-    // Without the whole history, as in a workflow, the counts are wrong.
-    return git("rev-parse", "--is-shallow-repository") === "true"
-      ? `not the same as ${MAIN}`
-      : `${behind} behind and ${ahead} ahead of ${MAIN}`;
+    const [behind, ahead] = counts.split("\t");
+    return `${behind} behind and ${ahead} ahead of origin/main, as last fetched`;
   } catch {
     return "";
   }

@@ -51,8 +51,6 @@ export async function startAccount() {
     },
     /** The key of the trial Worker. */
     trialKey: "",
-    /** How many animals are in the trial's database. */
-    trialRows: 2,
     /** The names of the secrets of staging's Worker. */
     secrets: ["API_KEY", "API_KEY_ALICE"],
     /** How many versions were uploaded. */
@@ -99,7 +97,7 @@ export async function startAccount() {
     if (command.startsWith("d1 time-travel info")) return '{"bookmark":"a bookmark"}';
     if (command.startsWith("d1 execute")) {
       const isCount = String(args.at(-1)).startsWith("SELECT count");
-      return JSON.stringify([{ results: isCount ? [{ rows: account.trialRows }] : [{ drop: "DROP", name: "pets" }] }]);
+      return JSON.stringify([{ results: isCount ? [{ rows: 2 }] : [{ drop: "DROP", name: "pets" }] }]);
     }
     return "";
   }

@@ -61,7 +61,8 @@ export async function deploy(
   const place = distance();
   begin(`Commit ${commit}${place && ` (${place})`}`);
   const database = trialDatabase(name);
-  if (!(await secretNames(name, runTwice)).includes("API_KEY")) {
+  const secrets = await secretNames(name, runTwice);
+  if (!secrets.includes("API_KEY")) {
     throw new Error(`The Worker ${worker} has no secret API_KEY, without which Wrangler deploys nothing. Set it:
 npx wrangler secret put API_KEY --env ${name}`);
   }
@@ -81,11 +82,11 @@ npx wrangler delete --env ${trial}\nnpx wrangler d1 delete ${database}`,
   await migrate(database, trial);
   const minutes = patience / 60_000;
   begin(`Smoke test. Each request is repeated for up to ${minutes} minutes`, `${unchanged} ${again}`);
-  await smoke({ base: trialBase, version: tested, key, isTrial: true }, limits).catch(async (failure: Error) => {
-    const now = await live(run, trial).catch(() => tested);
-    if (now !== tested) failure.message += `\nAnother deployment has put ${now} on the trial Worker. Let it end.`;
-    else if (!(failure instanceof SmokeFailed)) failure.message += "\nCloudflare may need longer.";
-    else failure.message += `\nThe log of ${worker}-trial has the cause. Correct the commit, and deploy.`;
+  await smoke({ base: trialBase, version: tested, key, isTrial: true }, limits).catch((failure: Error) => {
+    failure.message +=
+      failure instanceof SmokeFailed
+        ? `\nThe log of ${worker}-trial has the cause. Correct the commit, and deploy.`
+        : "\nCloudflare may need longer, or there is another deployment: let it end.";
     throw failure;
   });
 
@@ -114,13 +115,9 @@ If a migration is wrong, correct the commit, and deploy. ${again}`,
 secrets. ${again}`,
   );
   const release = deployWorker(runTwice, name, commit).catch(async (failure: Error) => {
-    const now = await live(run, name).catch(() => undefined);
-    failure.message += `\n${worker} serves ${now ?? "an unknown version"} now, and served ${before} before.`;
-    if (now && now !== before) {
-      failure.message += `
-If nobody else has deployed, the new code is live, and only its settings or addresses failed. Repeating the deployment
-does not help if a permission is missing.`;
-    }
+    const now = await live(run, name).catch(() => "an unknown version");
+    failure.message += `\n${worker} served ${before} before, and serves ${now} now.
+If that is a new version, only its settings or addresses failed: repeating does not help if a permission is missing.`;
     throw failure;
   });
   progress.release = release;
@@ -139,10 +136,7 @@ does not help if a permission is missing.`;
   } catch (failure) {
     const { message } = failure as Error;
     const now = await live(runTwice, name).catch(() => version);
-    if (now === version) {
-      const isElsewhere = given && !(failure instanceof SmokeFailed);
-      throw new Error(`${isElsewhere ? `Correct SMOKE_URL if it is wrong: ${given}\n` : ""}${message}`);
-    }
+    if (now === version) throw new Error(given ? `${message}\nIf SMOKE_URL is wrong, correct it.` : message);
     console.log(`Somebody has deployed or changed a secret since: ${worker} serves ${now} now.`);
   }
   // Wrangler sends these after the upload, and only warns if that fails.
@@ -150,10 +144,8 @@ does not help if a permission is missing.`;
     throw new Error(`${worker} is live, but its settings were not sent, such as those of logs and traces. ${again}`);
   }
   console.log(goBack);
-  const secrets = await secretNames(name, runTwice).catch(() => undefined);
-  if (!secrets) console.log(`Whether the service is closed could not be read: npx wrangler secret list --env ${name}`);
-  else if (secrets.includes("MAINTENANCE")) {
-    console.log('The service is closed for maintenance: "Open the service" in docs/OPERATIONS.md.');
+  if (secrets.includes("MAINTENANCE")) {
+    console.log('The service was closed when this began: "Open the service" in docs/OPERATIONS.md.');
   }
 }
 
