@@ -124,7 +124,6 @@ If that is a new version, only its settings or addresses failed: repeating does 
   const { version, base: reported, warnings } = await release;
   const base = given ?? reported;
   const goBack = `The version before: ${before}\nTo go back: "A new version is bad" in docs/OPERATIONS.md.`;
-  progress.release = undefined;
   progress.ending = `Version ${version} is live. ${goBack}`;
   if (githubOutput && base) appendFileSync(githubOutput, `url=${base}\n`);
   if (!base) throw new Error("Wrangler reports no address of this Worker: set SMOKE_URL to the base URL.");
