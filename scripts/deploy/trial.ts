@@ -59,5 +59,5 @@ export async function dropTables(environment: string, database: string, run: typ
 nothing was dropped. Find out whose animals these are.`);
     }
   }
-  if (found.length > 0) await execute([DEFER, ...found.map(({ drop }) => drop)].join(";\n"));
+  await execute([DEFER, ...found.map(({ drop }) => drop)].join(";\n"));
 }

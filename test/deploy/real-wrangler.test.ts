@@ -133,7 +133,8 @@ describe.skipIf(WINDOWS)("a signal", () => {
     cloudflare.onMoment = (request) => {
       if (request === "POST /workers/scripts/animal-store-staging/deployments") child.kill("SIGINT");
     };
-    const { status, errors } = await ended;
+    const { status, output, errors } = await ended;
+    expect(output).not.toContain("is deployed");
     expect(errors).toContain("\nSIGINT: waiting for Wrangler, for at most 30 seconds.\n");
     expect(errors).toContain(
       `\nSIGINT has ended the deployment of staging. Version ${version} is live. The version before: `,
