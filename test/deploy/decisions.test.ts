@@ -278,7 +278,8 @@ describe("the command line", () => {
     [["staging", "--new-key"], {}, "A deployment has no flags."],
     [["staging"], { SMOKE_URL: "http://example.com/v1" }, "SMOKE_URL must be an https URL, or "],
     [["staging"], { SMOKE_URL: "http://127.0.0.1.example.com/v1" }, "SMOKE_URL must be "],
-    [["staging"], { SMOKE_URL: "https://example.com" }, "that ends in /v1."],
+    [["staging"], { SMOKE_URL: "http://my-localhost/v1" }, "SMOKE_URL must be "],
+    [["staging"], { SMOKE_URL: "https://example.com/v1/pets" }, "that ends in /v1."],
     [["staging"], { SMOKE_URL: "example.com/v1" }, "SMOKE_URL must be "],
   ])("rejects %j with %j", (args, env, message) => {
     expect(() => readTask(args, env)).toThrow(message);

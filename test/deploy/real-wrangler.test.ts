@@ -74,7 +74,6 @@ it("deploys the commit, to the trial Worker first", async () => {
   expect(output).toContain(`\n== staging: Commit ${commit}\n`);
   const base = "https://animal-store-staging.operator.workers.dev/v1";
   expect(output).toContain(`: version ${versionId(2)} of animal-store-staging answers at ${base}\n`);
-  expect(output).not.toContain("without a test");
   expect(status).toBe(0);
   expect(cloudflare.live).toEqual({ staging: versionId(2), "staging-trial": versionId(1) });
   // Wrangler has created the trial's database.
