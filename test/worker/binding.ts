@@ -1,26 +1,23 @@
 // The database binding with an interceptor, which observes its queries or makes them fail.
 
-export type Query = { sql: string; parameters: unknown[] };
-type Intercept = <T>(query: Query, execute: () => Promise<T>) => Promise<T>;
+type Intercept = <T>(execute: () => Promise<T>) => Promise<T>;
 type Method = (...args: unknown[]) => Promise<unknown>;
 
 const EXECUTING = ["all", "first", "raw", "run"];
 
-/** `db`, whose prepared statements run every round trip through `intercept`. */
+/** `db`, whose sessions run every round trip through `intercept`. */
 export function intercepted(db: D1Database, intercept: Intercept): D1Database {
-  const statement = (target: D1PreparedStatement, query: Query): D1PreparedStatement =>
+  const statement = (target: D1PreparedStatement): D1PreparedStatement =>
     withMethods(target, (name, method) => {
-      if (name === "bind") {
-        return (...values: unknown[]) => statement(target.bind(...values), { ...query, parameters: values });
-      }
-      return EXECUTING.includes(name) ? (...args: unknown[]) => intercept(query, () => method(...args)) : method;
+      if (name === "bind") return (...values: unknown[]) => statement(target.bind(...values));
+      return EXECUTING.includes(name) ? (...args: unknown[]) => intercept(() => method(...args)) : method;
     });
-  const preparing = <T extends D1Database | D1DatabaseSession>(target: T): T =>
+  const session = (target: D1DatabaseSession): D1DatabaseSession =>
     withMethods(target, (name, method) =>
-      name === "prepare" ? (sql: string) => statement(target.prepare(sql), { sql, parameters: [] }) : method,
+      name === "prepare" ? (sql: string) => statement(target.prepare(sql)) : method,
     );
-  return withMethods(preparing(db), (name, method) =>
-    name === "withSession" ? (start: string) => preparing(db.withSession(start)) : method,
+  return withMethods(db, (name, method) =>
+    name === "withSession" ? (start: string) => session(db.withSession(start)) : method,
   );
 }
 
