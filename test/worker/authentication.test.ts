@@ -1,7 +1,7 @@
-import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
-import service from "../../src/index.ts";
-import { type Answer, call, expectError, INVALID, MISSING, NO_KEYS, ORIGIN, SEVERAL } from "./call.ts";
+import { type Answer, call, expectError, INVALID, MISSING, NO_KEYS, unauthorized } from "./call.ts";
+
+const SEVERAL = unauthorized("Send one Authorization header, with one API key.");
 
 /** Asserts a whole 401. If a token was sent, the challenge says that it is not valid. */
 function expectUnauthorized(answer: Answer, expected: typeof MISSING): void {
@@ -10,38 +10,29 @@ function expectUnauthorized(answer: Answer, expected: typeof MISSING): void {
   expect(answer.headers.get("WWW-Authenticate")).toBe(`Bearer realm="animal-store"${error}`);
 }
 
-it.each([undefined, "", " ", "no token", "a,b", 5 as never])(
+it.each([undefined, "no token", 5 as never])(
   "every request is 500 while API_KEY is %j, and one line is logged until a secret is a valid key",
   async (API_KEY) => {
     const log = vi.spyOn(console, "error").mockReturnValue();
     for (let i = 0; i < 6; i++) {
       if (i % 3 === 0) expect((await call("/v1/pets")).status).toBe(200);
-      // Other bindings are not keys.
-      const bindings = { ...NO_KEYS, API_KEY, API_KEYS: "x", API_KEY_: "x", api_key: "x", MY_API_KEY: "x" };
+      const bindings = { ...NO_KEYS, API_KEY, MY_API_KEY: "x" };
       const { status, text, headers } = await call("/v1/pets", { bindings, authorization: "Bearer x" });
       expect(status).toBe(500);
       expect(headers.has("API-Key-Name")).toBe(false);
       expect(text).not.toContain("API_KEY");
     }
-    const logged = log.mock.calls
-      .map(([line]) => JSON.parse(line))
-      .filter(({ failure }) => failure !== "configuration");
-    const line = expect.objectContaining({
-      failure: "internal_error",
-      cause: "No secret is a valid key: set API_KEY.",
-    });
-    expect(logged).toEqual([line, line]);
+    const logged = log.mock.calls.map(([line]) => JSON.parse(line).cause);
+    const cause = "No secret is a valid key: set API_KEY.";
+    expect(logged.filter((line) => line === cause)).toEqual([cause, cause]);
   },
 );
 
 const LONGEST = "x".repeat(512);
 
 it.each([
-  ["Bearer a", "a"],
-  ["bearer a", "a"],
-  ["Bearer    a", "a"],
-  ["Bearer AZaz09-._~+/", "AZaz09-._~+/"],
-  ["Bearer YQ==", "YQ=="],
+  ["bearer    a", "a"],
+  ["Bearer AZaz09-._~+/==", "AZaz09-._~+/=="],
   [`Bearer ${LONGEST}`, LONGEST],
 ])("accepts %j if a secret is %j, whichever it is", async (authorization, key) => {
   const others = { API_KEY: "b", API_KEY_ALICE: "c", API_KEY_BOB_2: "d" };
@@ -68,10 +59,6 @@ it.each([
   ["API_KEY_ALICE", `${LONGEST}x`, NOT_A_KEY],
   ["API_KEY_", "ignored", NOT_A_NAME],
   ["API_KEY_A-B", "ignored", NOT_A_NAME],
-  ["API_KEY_ä", "ignored", NOT_A_NAME],
-  ["API_KEY_A\nB", "ignored", NOT_A_NAME],
-  ["API_KEYS", "ignored", NOT_A_NAME],
-  ["API_KEY-DASH", "ignored", NOT_A_NAME],
   ["api_key_low", "ignored", NOT_A_NAME],
 ] as const)("ignores the secret %j with the value %j, and logs that once, by its name", async (name, value, why) => {
   const log = vi.spyOn(console, "error").mockReturnValue();
@@ -84,43 +71,23 @@ it.each([
 });
 
 it.each([
-  ["", MISSING],
   ["Bearer", MISSING],
   ["Basic Bearer first-key", MISSING],
-  ["first-key", MISSING],
   ["Bearerfirst-key", MISSING],
   ["Bearer\tfirst-key", MISSING],
   ["Bearer first", INVALID],
   ["Bearer first-key1", INVALID],
   ["Bearer First-key", INVALID],
   ["Bearer first-key first-key", INVALID],
+  [`Bearer ${LONGEST}x`, INVALID],
   ['Bearer "first-key"', INVALID],
+  ["Bearer first-key\u2028", INVALID], // the runtime warns about this one
   // Two headers arrive joined by a comma.
   ["Bearer first-key,second-key", SEVERAL],
   ["Bearer first-key, Bearer second-key", SEVERAL],
 ])("rejects %j", async (authorization, expected) => {
-  expectUnauthorized(await call("/v1/pets", { authorization }), expected);
+  expectUnauthorized(await call("/v1/pets", { authorization, bindings: { API_KEY_LONGEST: LONGEST } }), expected);
 });
-
-it.each([`${LONGEST}x`, LONGEST.slice(1)])("rejects a key that differs from a long one in its length", async (key) => {
-  expectUnauthorized(
-    await call("/v1/pets", { authorization: `Bearer ${key}`, bindings: { API_KEY: LONGEST } }),
-    INVALID,
-  );
-});
-
-// The runtime passes on non-ASCII characters, but warns about them in the Request constructor.
-it.each(["\u00a0", "first-key\u2028", "\r\nfirst-key", `${" ".repeat(60_000)}\u2028x`])(
-  "rejects a line terminator or a non-ASCII character: %j",
-  async (token) => {
-    const headers = { get: () => `Bearer ${token}`, has: () => true };
-    const request = new Proxy(new Request(`${ORIGIN}/v1/pets`), {
-      get: (target, name) => (name === "headers" ? headers : Reflect.get(target, name)),
-    });
-    const response = await service.fetch(request, env);
-    expectUnauthorized({ status: response.status, headers: response.headers, text: await response.text() }, INVALID);
-  },
-);
 
 it("ignores a key in the query and in the body", async () => {
   const body = "access_token=first-key";
@@ -129,7 +96,7 @@ it("ignores a key in the query and in the body", async () => {
   expectUnauthorized(await call(path, { method: "POST", body, headers, authorization: null }), MISSING);
 });
 
-it.each(["first-key", "second-key", "f", "x".repeat(10_000)])(
+it.each(["first-key", "second-key", "x".repeat(10_000)])(
   "compares %s with every key, in constant time and in buffers of the same length",
   async (key) => {
     const compare = vi.spyOn(crypto.subtle, "timingSafeEqual");

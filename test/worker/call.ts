@@ -3,6 +3,7 @@
 
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
+import { EXPOSED_HEADERS } from "../../src/http/responses.ts";
 import service from "../../src/index.ts";
 import {
   type Answer,
@@ -50,9 +51,7 @@ export async function call(path: string, options: RequestOptions = {}): Promise<
 function expectCommonHeaders({ status, headers }: Answer): void {
   expect(Object.fromEntries(headers)).toMatchObject({
     "access-control-allow-origin": "*",
-    "access-control-expose-headers":
-      "Accept-Encoding, Allow, Deprecation, Link, Location, Retry-After, Sunset, WWW-Authenticate, API-Key-Name, " +
-      "Worker-Version, cf-ray, x-d1-bookmark",
+    "access-control-expose-headers": EXPOSED_HEADERS.join(", "),
     "cache-control": "no-store",
     "worker-version": env.VERSION.id,
     "x-content-type-options": "nosniff",
@@ -108,23 +107,18 @@ export function expectError({ status, text }: Answer, expected: { code: string; 
   expect(status).toBe(expected.status);
 }
 
-const unauthorized = (message: string) => ({ code: "unauthorized", message, status: 401 });
+export const unauthorized = (message: string) => ({ code: "unauthorized", message, status: 401 });
 
 export const MISSING = unauthorized("An API key is required: send it as Authorization: Bearer <API_KEY>.");
 export const INVALID = unauthorized("The API key is not valid.");
-export const SEVERAL = unauthorized("Send one Authorization header, with one API key.");
 
 export const badRequest = (message: string) => ({ code: "bad_request", message, status: 400 });
 
-const unavailable = (message: string) => ({ code: "service_unavailable", message, status: 503 });
-
-export const UNAVAILABLE = unavailable("The store is temporarily unavailable; try again.");
-
-/** After a POST without an Idempotency-Key. */
-export const UNAVAILABLE_AFTER_POST = unavailable(
-  "The store is temporarily unavailable, and what you sent may have been added: look for it before you try " +
-    "again. To make retries safe, send an Idempotency-Key with the first request.",
-);
+export const UNAVAILABLE = {
+  code: "service_unavailable",
+  message: "The store is temporarily unavailable; try again.",
+  status: 503,
+};
 
 /** Asserts the status and the whole body of a success. Compares text, because a parsed int64 is rounded. */
 export function expectBody({ status, text }: Answer, expected: number, body: string): void {

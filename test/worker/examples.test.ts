@@ -4,11 +4,9 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { type DescribedOperation, describedOperations } from "../conformance.ts";
 import { failing } from "./binding.ts";
-import { type Answer, call, createPet, PERFORM, PLAIN_HTTP, type RequestOptions } from "./call.ts";
+import { ADA, type Answer, call, createPet, PERFORM, PLAIN_HTTP, REX, type RequestOptions } from "./call.ts";
 
 type Errors = Record<string, () => Promise<Answer>>;
-
-const REX = { name: "Rex", categoryId: 1 };
 
 /** The errors of every operation. */
 function shared({ operationId, path, responses }: DescribedOperation): Errors {
@@ -37,7 +35,7 @@ const PROVOKED: Record<string, Errors> = {
     422: async () => {
       const headers = { "Idempotency-Key": "taken" };
       await createPet(REX, { headers });
-      return createPet({ ...REX, categoryId: 2 }, { headers });
+      return createPet(ADA, { headers });
     },
   },
   getPet: {

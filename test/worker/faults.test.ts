@@ -10,25 +10,21 @@ import {
   countPets,
   createPet,
   expectError,
-  NO_KEYS,
   ORIGIN,
   PERFORM,
   type RequestOptions,
   UNAVAILABLE,
-  UNAVAILABLE_AFTER_POST,
 } from "./call.ts";
 
 const REPORT = "Report the failure to the operator with the value of the response header cf-ray.";
-const internal = (message: string) => ({
-  code: "internal_error",
-  message: `The service failed${message} ${REPORT}`,
-  status: 500,
-});
-const INTERNAL = internal(".");
-const INTERNAL_AFTER_POST = internal(
-  ", and what you sent may have been added: look for it before you try again. To make retries safe, send an " +
-    "Idempotency-Key with the first request.",
-);
+const INTERNAL = { code: "internal_error", message: `The service failed. ${REPORT}`, status: 500 };
+
+/** After a POST without an Idempotency-Key. */
+const MAY_BE_STORED =
+  "and what you sent may have been added: look for it before you try again. To make retries safe, send an " +
+  "Idempotency-Key with the first request.";
+const INTERNAL_AFTER_POST = { ...INTERNAL, message: `The service failed, ${MAY_BE_STORED} ${REPORT}` };
+const UNAVAILABLE_AFTER_POST = { ...UNAVAILABLE, message: `The store is temporarily unavailable, ${MAY_BE_STORED}` };
 
 // The Worker sees cf-ray without the data centre, which callers see at its end (-AMS).
 const RAY = "9e7ef1dc58252cea";
@@ -93,7 +89,6 @@ describe("a transient failure of D1", () => {
     "D1_ERROR: D1 DB reset because its code was updated.",
     "D1_ERROR: Cannot resolve D1 DB due to transient issue on remote node.",
     "D1_ERROR: Query timeout.",
-    "D1_ERROR: The request timed out.",
     "D1_ERROR: Replica disconnected from primary.",
     "D1_ERROR: internal error; reference = 0s8a7d6f",
     "D1_ERROR: Currently processing a long-running export.",
@@ -108,14 +103,10 @@ describe("a transient failure of D1", () => {
     expectError(await call("/v1/pets", { bindings: { DB: failing(env.DB, new Error(message)) } }), UNAVAILABLE);
   });
 
-  it.each(Object.entries(PERFORM))("%s is tried once without an Idempotency-Key", async (_, perform) => {
-    let tries = 0;
-    const DB = intercepted(env.DB, () => {
-      tries++;
-      throw LOST;
-    });
-    expect((await perform({ bindings: { DB } })).status).toBe(503);
-    expect(tries).toBe(1);
+  it.each(Object.entries(PERFORM))("is not retried in %s without an Idempotency-Key", async (_, perform) => {
+    const lose = vi.fn(() => Promise.reject(LOST));
+    expect((await perform({ bindings: { DB: intercepted(env.DB, lose) } })).status).toBe(503);
+    expect(lose).toHaveBeenCalledTimes(1);
   });
 
   it("is one that D1 threw, whatever a different failure says", async () => {
@@ -139,26 +130,16 @@ describe("any other failure is a 500 that reveals nothing, and its cause is logg
   });
 
   it("in createPet, which does not say that anything was stored if nothing was sent", async () => {
-    for (const bindings of [NO_KEYS, { DB: undefined }]) {
-      expectError(await createPet(REX, { bindings }), INTERNAL);
-    }
+    expectError(await createPet(REX, { bindings: { DB: undefined } }), INTERNAL);
   });
 
   it.each([
-    new Error("D1_ERROR: Your account has exceeded D1's maximum daily row write limit."),
-    new Error("D1_ERROR: no such table: timeout: SQLITE_ERROR"),
-    { message: "network connection lost" },
-    undefined,
-    Symbol("thrown"),
-  ])("such as %s", async (failure) => {
+    ["write limit", new Error("D1_ERROR: Your account has exceeded D1's maximum daily row write limit.")],
+    ["no such table: timeout", new Error("D1_ERROR: no such table: timeout: SQLITE_ERROR")],
+    ["a value that cannot be printed", { message: "Network connection lost.", toString: null }],
+  ])("such as %s", async (cause, failure) => {
     expectError(await call("/v1/pets", { headers, bindings: { DB: failing(env.DB, failure) } }), INTERNAL);
-    expectLogged("internal_error", String(failure));
-  });
-
-  it("such as a value that cannot be printed", async () => {
-    const DB = failing(env.DB, Object.create(null));
-    expectError(await call("/v1/pets", { headers, bindings: { DB } }), INTERNAL);
-    expectLogged("internal_error", "a value that cannot be printed");
+    expectLogged("internal_error", cause);
   });
 
   it.each([
@@ -179,39 +160,29 @@ describe("a result of D1 without what the statement selects is 500", () => {
   const answering = (results: unknown) =>
     intercepted(env.DB, async <T>() => ({ success: true, meta: {}, results }) as T);
 
-  it.each([{ results: {} }, { results: [null] }, { results: [{ json: 5 }] }, { results: [{ json: "garbage" }] }])(
-    "in every operation: %j",
+  it.each([{ results: {} }, { results: [{ json: "garbage" }] }])("in every operation: %j", async ({ results }) => {
+    await performAll(answering(results), ({ status }) => {
+      expect(status).toBe(500);
+      expectLogged("internal_error", "Error: D1 ");
+    });
+  });
+
+  it.each([{ results: [] }, { results: [{ json: '{"id":1}' }] }, { results: [{ json: '{"id":null}', matches: 1 }] }])(
+    "in createPet: %j",
     async ({ results }) => {
-      await performAll(answering(results), ({ status }) => {
-        expect(status).toBe(500);
-        expectLogged("internal_error", "Error: D1 ");
-      });
+      expectError(await createPet(REX, { bindings: { DB: answering(results) } }), INTERNAL_AFTER_POST);
     },
   );
-
-  const json = '{"id":1,"name":"Rex","categoryId":1,"status":"sold"}';
-
-  it.each([
-    { results: [] },
-    { results: [{ json }] },
-    { results: [{ matches: 1 }] },
-    { results: [{ json: '{"id":null}', matches: 1 }] },
-  ])("in createPet: %j", async ({ results }) => {
-    expectError(await createPet(REX, { bindings: { DB: answering(results) } }), INTERNAL_AFTER_POST);
-  });
 });
 
 it.each([{}, { "Content-Length": "29" }])("an incomplete body is 400 and not logged: %j", async (length) => {
-  for (const failure of [new Error("Network connection lost."), undefined]) {
-    const body = new ReadableStream({
-      type: "bytes",
-      // A part that is already a complete animal.
-      start: (controller) => controller.enqueue(new TextEncoder().encode('{"name":"Rex","categoryId":1}')),
-      pull: (controller) => controller.error(failure),
-    });
-    const answer = await createPet(body, { headers: length });
-    expectError(answer, badRequest("The body is incomplete or malformed."));
-  }
+  const body = new ReadableStream({
+    type: "bytes",
+    // A part that is already a complete animal.
+    start: (controller) => controller.enqueue(new TextEncoder().encode('{"name":"Rex","categoryId":1}')),
+    pull: (controller) => controller.error(new Error("Network connection lost.")),
+  });
+  expectError(await createPet(body, { headers: length }), badRequest("The body is incomplete or malformed."));
   expect(log).not.toHaveBeenCalled();
   expect(await countPets()).toBe(0);
 });
