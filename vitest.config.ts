@@ -16,10 +16,7 @@ const worker = cloudflareTest(async () => {
   const MIGRATIONS = await readD1Migrations("migrations");
   return {
     wrangler: { configPath: "wrangler.toml" },
-    miniflare: {
-      bindings: { API_KEY, API_KEY_SECOND: "second-key", MIGRATIONS },
-      ratelimits: { LOW_RATE_LIMIT: { namespace_id: "1", simple: { limit: 3, period: 10 } } },
-    },
+    miniflare: { bindings: { API_KEY, API_KEY_SECOND: "second-key", MIGRATIONS } },
   };
 });
 

@@ -8,7 +8,5 @@ declare module "*?raw" {
 declare namespace Cloudflare {
   interface Env {
     MIGRATIONS: import("cloudflare:test").D1Migration[];
-    /** The binding with a limit of three requests. */
-    LOW_RATE_LIMIT: RateLimit;
   }
 }
