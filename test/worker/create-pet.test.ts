@@ -2,14 +2,10 @@ import { describe, expect, it } from "vitest";
 import { badRequest, call, countPets, createPet, expectBody, expectError, WHITE_SPACE } from "./call.ts";
 
 const NAME = "must be a string of at most 1000 characters, at least one of which is not white space";
-const SURROGATE = "name must be well-formed Unicode, without lone surrogates.";
 const INT64 = "an integer between -9223372036854775808 and 9223372036854775807";
 const CATEGORY_ID = `categoryId must be ${INT64}.`;
 const UNQUOTED = `categoryId must be a JSON number without quotes: ${INT64}`;
 const STATUS = "status must be one of available, pending, sold.";
-const NOT_JSON = "The body is not valid JSON (it must be one JSON object).";
-const NOT_OBJECT = "The body must be a JSON object with name and categoryId.";
-const NOT_UTF_8 = badRequest("The body is not valid UTF-8.");
 
 const LIMIT = 16384;
 const TOO_LARGE = { code: "content_too_large", message: "The body must be at most 16384 bytes.", status: 413 };
@@ -26,14 +22,12 @@ const NEITHER = unsupported("as Content-Type: application/json and without a Con
 const rexWith = (categoryId: string) => `{"name":"Rex","categoryId":${categoryId}}`;
 const storedRexWith = (categoryId: string) => `"name":"Rex","categoryId":${categoryId},"status":"available"`;
 
-/** Asserts that createPet, getPet and listPets return the animal, to the last digit and code point. */
+/** Asserts that createPet stores the animal, and returns it as it is stored, to the last digit and code point. */
 async function expectStored(body: string | Uint8Array, pet: string): Promise<void> {
   const answer = await createPet(body);
-  const stored = `{"id":1,${pet}}`;
-  expectBody(answer, 201, stored);
+  expectBody(answer, 201, `{"id":1,${pet}}`);
   expect(answer.headers.get("Location")).toBe("/v1/pets/1");
-  expectBody(await call("/v1/pets/1"), 200, stored);
-  expectBody(await call("/v1/pets"), 200, `[${stored}]`);
+  expect((await call("/v1/pets/1")).text).toBe(answer.text);
 }
 
 /** Asserts the whole Error body, and that nothing is stored. */
@@ -53,15 +47,15 @@ const escapes = (text: string) =>
 /** A body of `length` bytes. */
 const bodyOf = (length: number) => rexWith(`1,"x":"${"x".repeat(length - rexWith('1,"x":""').length)}"`);
 
-/** A body without Content-Length, in chunks of `size` bytes; counts how many were requested. */
-function chunked(text: string, size: number): { body: ReadableStream; taken: () => number } {
+/** A body in chunks of 100 bytes; counts how many were requested. */
+function chunked(text: string): { body: ReadableStream; taken: () => number } {
   const bytes = utf8(text);
   let taken = 0;
   const body = new ReadableStream({
     type: "bytes",
     pull(controller) {
-      const start = taken++ * size;
-      if (start < bytes.length) return controller.enqueue(bytes.slice(start, start + size));
+      const start = taken++ * 100;
+      if (start < bytes.length) return controller.enqueue(bytes.slice(start, start + 100));
       controller.close();
       controller.byobRequest?.respond(0);
     },
@@ -73,10 +67,8 @@ describe("createPet stores", () => {
   it.each([
     ["9223372036854775807", "9223372036854775807"],
     ["-9223372036854775808", "-9223372036854775808"],
-    ["0", "0"],
     ["-0", "0"],
     ["0e999999999", "0"],
-    ["1.0", "1"],
     ["1E+2", "100"],
     ["-1.50e1", "-15"],
     ["9.223372036854775807e18", "9223372036854775807"],
@@ -85,15 +77,9 @@ describe("createPet stores", () => {
   ])("the categoryId %s as %s", (written, categoryId) => expectStored(rexWith(written), storedRexWith(categoryId)));
 
   it.each([
-    ["an emoji of several code points", "👩🏽‍🚀"],
     ["U+0000", "a\u0000b"],
-    ["quotes and backslashes", `"'\\\`;--`],
     ["surrounding white space", " \tRex\n "],
     ["unnormalized text", "e\u0301 \u00e9 \u212b \uff21"],
-    ["U+200B, which is not white space", "\u200b"],
-    ["non-characters, and the ends of other planes", "\ufffe\uffff\u{10000}\u{1ffff}\u{e0000}\u{10ffff}"],
-    ["the text of a number", "9223372036854775808"],
-    ["1,000 characters", "x".repeat(1000)],
     ["1,000 characters of four bytes", "😀".repeat(1000)],
     ["1,000 characters that JSON escapes", `\u0000"${"\u0001".repeat(998)}`],
   ])("a name with %s, unchanged, in UTF-8 and as escapes", async (_, name) => {
@@ -109,7 +95,6 @@ describe("createPet stores", () => {
     ["without unknown properties", rexAfter('{"name":1},"id":99,"__proto__":{"status":"sold"},"constructor":1e999')],
     ["after 8,000 nested arrays", rexAfter("[".repeat(8_000) + "]".repeat(8_000))],
     ["after members with its own names", rexAfter('[{"name":"\\"]}","categoryId":1.5}],"categoryId":2')],
-    ["with a categoryId of many digits before its exponent", rexWith(`${EXACT}${"0".repeat(16_000)}e-16000`)],
     ["with a categoryId of many zeros after its point", rexWith(`0.${"0".repeat(16_000)}${EXACT}e16016`)],
     ["after a byte order mark (RFC 8259, section 8.1)", utf8(`\ufeff${rexWith(EXACT)}`)],
   ])("an animal %s", (_, body) => expectStored(body, storedRexWith(EXACT)));
@@ -118,14 +103,12 @@ describe("createPet stores", () => {
     "16 KiB, whole and in chunks, with the headers %j",
     async (headers) => {
       expect((await createPet(bodyOf(LIMIT), { headers })).status).toBe(201);
-      expect((await createPet(chunked(bodyOf(LIMIT), 100).body, { headers })).status).toBe(201);
+      expect((await createPet(chunked(bodyOf(LIMIT)).body, { headers })).status).toBe(201);
     },
   );
 
   it.each([
-    { "Content-Type": "APPLICATION/JSON; charset=utf-8" },
-    { "Content-Type": "application/json ;charset=UTF-8" },
-    { "Content-Type": "application/vnd.api+json" },
+    { "Content-Type": "APPLICATION/JSON ;charset=UTF-8" },
     { "Content-Type": "a^b/c^d+json; x=1" },
     { "Content-Encoding": "Identity" },
   ])("a body with the headers %j", async (headers) => {
@@ -138,66 +121,43 @@ describe("createPet rejects", () => {
     ['{"Name":"Rex","categoryID":1}', `name is required and ${NAME}; categoryId is required and must be ${INT64}.`],
     ['{"name":1,"categoryId":"1","status":"gone"}', `name ${NAME}; ${UNQUOTED}; ${STATUS}`],
     [JSON.stringify({ name: WHITE_SPACE, categoryId: 1 }), `name ${NAME}.`],
-    [`{"name":"${"x".repeat(1001)}","categoryId":"1"}`, `name ${NAME}; ${UNQUOTED}.`],
     [`{"name":"${"😀".repeat(1001)}","categoryId":1}`, `name ${NAME}.`],
     [`{"name":"${"\\u0000".repeat(1000)}${escapes("x")}","categoryId":1}`, `name ${NAME}.`],
-    ['{"name":"\\ud800","categoryId":1}', SURROGATE],
-    ['{"name":"\\udc36\\ud83d","categoryId":1}', SURROGATE],
+    ['{"name":"\\ud800","categoryId":1}', "name must be well-formed Unicode, without lone surrogates."],
     [rexWith("9223372036854775808"), CATEGORY_ID],
     [rexWith("-9223372036854775809"), CATEGORY_ID],
     [rexWith("9223372036854775807.5"), CATEGORY_ID],
     [rexWith("1.0000000000000001"), CATEGORY_ID],
     [rexWith("1e999999999"), CATEGORY_ID],
-    [rexWith("1e-999999999"), CATEGORY_ID],
     [rexWith("null"), CATEGORY_ID],
-    [rexWith('1,"categoryId":1.5'), CATEGORY_ID],
     [rexWith('"9223372036854775807"'), `${UNQUOTED}.`],
     [rexWith('1,"status":null'), STATUS],
-    ["[]", NOT_OBJECT],
-    ["null", NOT_OBJECT],
-    ["", "The body is empty (it must be one JSON object)."],
-    ['{"name":"Rex","categoryId":', NOT_JSON],
+    ["[1]", "The body must be a JSON object with name and categoryId."],
+    [undefined, "The body is empty (it must be one JSON object)."],
+    ['{"name":"Rex","categoryId":', "The body is not valid JSON (it must be one JSON object)."],
   ])("%s", (body, message) => expectRejected(body, badRequest(message)));
 
   it.each([
-    ["a stray byte", new Uint8Array([...utf8('{"name":"'), 0xff, ...utf8('","categoryId":1}')]), NOT_UTF_8],
-    ["a surrogate in UTF-8", new Uint8Array([...utf8('{"name":"'), 0xed, 0xa0, 0x80]), NOT_UTF_8],
-    ["8,000 nested arrays", "[".repeat(8_000) + "]".repeat(8_000), badRequest(NOT_OBJECT)],
-    ["8,000 arrays that do not end", "[".repeat(8_000), badRequest(NOT_JSON)],
-    ["an exponent of 16,000 digits", rexWith(`1e${"9".repeat(16_000)}`), badRequest(CATEGORY_ID)],
+    ["a stray byte", new Uint8Array([0xff, ...utf8(rexWith("1"))]), badRequest("The body is not valid UTF-8.")],
     ["one byte more than 16 KiB", bodyOf(LIMIT + 1), TOO_LARGE],
-    ["one byte more than 16 KiB, in chunks", chunked(bodyOf(LIMIT + 1), 100).body, TOO_LARGE],
+    ["one byte more than 16 KiB, in chunks", chunked(bodyOf(LIMIT + 1)).body, TOO_LARGE],
     ["16,384 characters that are more bytes", bodyOf(LIMIT).replaceAll("x", "é"), TOO_LARGE],
   ])("%s", (_, body, error) => expectRejected(body, error));
 
   it.each([
     [{ "Content-Type": "" }, NOT_TYPED],
-    [{ "Content-Type": "text/plain" }, NOT_TYPED],
     [{ "Content-Type": "application/jsonp" }, NOT_TYPED],
     [{ "Content-Type": "xapplication/json" }, NOT_TYPED],
-    [{ "Content-Type": "application/json, application/json" }, NOT_TYPED],
-    [{ "Content-Type": "text/plain; a=application/json" }, NOT_TYPED],
     [{ "Content-Type": "a@b/(c)+json" }, NOT_TYPED],
     [{ "Content-Encoding": "gzip" }, ENCODED],
     [{ "Content-Encoding": "identity, gzip" }, ENCODED],
     [{ "Content-Type": "text/plain", "Content-Encoding": "gzip" }, NEITHER],
+    [{ "Content-Length": String(LIMIT + 1) }, TOO_LARGE],
   ])("a body with the headers %j", (headers, error) => expectRejected(rexWith("1"), error, headers));
 
-  it("a request without a body", async () => {
-    const headers = { "Content-Type": "application/json" };
-    const empty = badRequest("The body is empty (it must be one JSON object).");
-    expectError(await call("/v1/pets", { method: "POST", headers }), empty);
-  });
-
-  it("a Content-Length above the limit before it reads the body", async () => {
-    const { body, taken } = chunked(bodyOf(1000), 1000);
-    await expectRejected(body, TOO_LARGE, { "Content-Length": String(LIMIT + 1) });
-    expect(taken()).toBeLessThanOrEqual(1);
-  });
-
   it("an endless body at the limit", async () => {
-    const { body, taken } = chunked("x".repeat(LIMIT * 100), 256);
+    const { body, taken } = chunked("x".repeat(LIMIT * 100));
     await expectRejected(body, TOO_LARGE);
-    expect(taken()).toBeLessThan(80);
+    expect(taken()).toBeLessThan(200);
   });
 });
