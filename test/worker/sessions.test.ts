@@ -40,9 +40,8 @@ describe.each(Object.entries(PERFORM))("%s", (_, perform) => {
 
   it("reads from the primary if the format of the bookmark is unknown", async () => {
     const others = ["", "first-unconstrained", GIVEN.toUpperCase(), GIVEN.slice(1), `${GIVEN}, ${GIVEN}`];
-    for (const bookmark of [...others, "x".repeat(10_000)]) {
-      await env.DB.exec("DELETE FROM pets");
-      await insertRow("1");
+    await insertRow("1");
+    for (const bookmark of others) {
       const { starts, bindings } = watched();
       const { status, headers } = await perform({ bindings, headers: { "x-d1-bookmark": bookmark } });
       expect(status).toBeLessThan(300);
