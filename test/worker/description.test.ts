@@ -6,9 +6,17 @@ import { describe, expect, it } from "vitest";
 import { STATUS } from "../../src/http/errors.ts";
 import { ALLOWED_HEADERS, EXPOSED_HEADERS } from "../../src/http/responses.ts";
 import { description } from "../../src/openapi/document.ts";
+import { router } from "../../src/router.ts";
 import { componentOf, type DescribedOperation, describedHeaders, describedOperations } from "../conformance.ts";
 
 describe("the description", () => {
+  it("describes the routes", () => {
+    const routed = router.routes
+      .filter(([method]) => !["ALL", "OPTIONS"].includes(method))
+      .map(([method, , , path]) => `${method} ${path?.replaceAll(/:(\w+)/g, "{$1}")}`);
+    expect(describedOperations.map(({ method, path }) => `${method} /v1${path}`).sort()).toEqual(routed.sort());
+  });
+
   it("describes the headers that a browser may read, except Cloudflare's cf-ray", () => {
     expect(EXPOSED_HEADERS.toSorted()).toEqual([...describedHeaders, "cf-ray"].sort());
   });
