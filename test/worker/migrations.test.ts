@@ -8,32 +8,20 @@ import { createPet, REX } from "./call.ts";
 
 type Row = Record<string, unknown>;
 
-const INT64 = "9223372036854775807";
-
-const columnsOfPets = async () =>
-  (await env.DB.prepare("SELECT name FROM pragma_table_info('pets')").all()).results.map(({ name }) => String(name));
-
-/** The whole row. Integers as text, because D1 rounds them. */
-async function storedRow(): Promise<Row | null> {
-  const columns = await columnsOfPets();
-  return env.DB.prepare(
-    `SELECT ${columns.map((name) => `CAST(${name} AS TEXT) AS ${name}`).join(", ")} FROM pets`,
-  ).first();
-}
+const storedRow = () => env.DB.prepare("SELECT * FROM pets").first<Row>();
 
 it.each(env.MIGRATIONS.slice(1))("$name keeps every column, and accepts the INSERT before it", async ({ name }) => {
-  const headers = { "Idempotency-Key": "key" };
-  await createPet(JSON.stringify(REX).replace(/"categoryId":\d+/, `"categoryId":${INT64}`), { headers });
-  const full: Row = { ...(await storedRow()), id: INT64 };
+  await createPet(REX, { headers: { "Idempotency-Key": "key" } });
+  const full: Row = { ...(await storedRow()) };
   expect(Object.values(full)).not.toContain(null);
 
   const index = env.MIGRATIONS.findIndex((migration) => migration.name === name);
   await reset();
   await applyD1Migrations(env.DB, env.MIGRATIONS.slice(0, index));
-  const before = await columnsOfPets();
-  const values = before.map((column) => full[column]);
+  const { results } = await env.DB.prepare("SELECT name FROM pragma_table_info('pets')").all();
+  const before = results.map((column) => String(column["name"]));
   const sql = `INSERT INTO pets (${before.join(", ")}) VALUES (${before.map(() => "?").join(", ")})`;
-  const insert = env.DB.prepare(sql).bind(...values);
+  const insert = env.DB.prepare(sql).bind(...before.map((column) => full[column]));
   const expected = Object.fromEntries(before.map((column) => [column, full[column]]));
   await insert.run();
   await applyD1Migrations(env.DB, env.MIGRATIONS.slice(0, index + 1));
@@ -42,9 +30,6 @@ it.each(env.MIGRATIONS.slice(1))("$name keeps every column, and accepts the INSE
   await env.DB.exec("DELETE FROM pets");
   await insert.run();
   expect(await storedRow()).toMatchObject(expected);
-  // The service leaves the id to the table, and a caller the key.
-  const sent = before.filter((column) => !["id", "idempotency_key"].includes(column)).join(", ");
-  await env.DB.exec(`UPDATE pets SET id = 1; INSERT INTO pets (${sent}) SELECT ${sent} FROM pets`);
 });
 
 const FILES = import.meta.glob<string>("../../migrations/*.sql", { query: "?raw", import: "default", eager: true });
