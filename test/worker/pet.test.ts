@@ -14,11 +14,6 @@ const optional = names.filter((name) => !requiredOf("NewPet").includes(name));
 
 const add = (pet: object): Promise<Answer> => createPet(pet, { headers: { "Idempotency-Key": "key" } });
 
-it("has two examples in the description, which differ in every property", () => {
-  expect(names).toEqual(Object.keys(NewPet.shape));
-  for (const name of names) expect(ADA[name]).not.toEqual(REX[name]);
-});
-
 it.each([REX, ADA])("stores and returns every property of %j", async (pet) => {
   const { status, text } = await add(pet);
   expect(status).toBe(201);
