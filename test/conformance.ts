@@ -2,7 +2,7 @@
 // that a test gets through worker/call.ts or end-to-end/send.ts goes through here, so the two cannot drift apart.
 
 import { type Schema, Validator } from "@cfworker/json-schema";
-import { STATUS } from "../src/http/errors.ts";
+import { type ErrorCode, STATUS } from "../src/http/errors.ts";
 import { description } from "../src/openapi/document.ts";
 import { printJson } from "../src/values/json.ts";
 
@@ -91,20 +91,19 @@ function headerProblems(response: DescribedResponse, headers: Headers): string[]
   });
 }
 
-function bodyProblems({ content }: DescribedResponse, method: string, { headers, text }: Answer): string[] {
+function bodyProblems({ content }: DescribedResponse, method: string, { status, headers, text }: Answer): string[] {
   const type = headers.get("Content-Type");
   if (!content) return text === "" && type === null ? [] : ["it is described without a body"];
   if (type !== "application/json") return [`the media type ${type} is not described`];
   if (method === "HEAD") return text === "" ? [] : ["HEAD has a body"];
   const { schema } = content["application/json"];
   const value = JSON.parse(text);
+  const problems = schemaProblems(schema, value);
   // The description does not limit the codes of errors.
-  const isKnown = Object.entries(STATUS).some(([code, status]) => code === value.code && status === value.status);
   const isError = schema.$ref === "#/components/schemas/Error";
-  return [
-    ...schemaProblems(schema, value),
-    ...(isError && !isKnown ? ["STATUS does not have its code and status"] : []),
-  ];
+  const isStatus = STATUS[value.code as ErrorCode] === status && value.status === status;
+  if (isError && !isStatus) problems.push("its code or status is not that of the response");
+  return problems;
 }
 
 function schemaProblems(schema: Schema, value: unknown): string[] {
