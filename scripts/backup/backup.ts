@@ -3,25 +3,19 @@
 // link.
 
 import { randomUUID } from "node:crypto";
-import { closeSync, fsyncSync, lstatSync, openSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { command } from "./command.ts";
 import { readLines, type Store } from "./wrangler-store.ts";
 
-// Readable only by its owner, because it has Idempotency-Keys.
-const MODE = 0o600;
-
 /** Returns the text to end with. Throws with a message for the operator. */
 export async function backup(store: Store, file: string): Promise<string> {
-  if (lstatSync(file, { throwIfNoEntry: false }))
-    throw new Error(`${file} already exists, and a backup never overwrites anything. Name a different file.`);
-  // Throws if the folder does not exist.
-  const partial = join(realpathSync(dirname(file)), `backup-${randomUUID()}.partial`);
-  const output = openSync(partial, "wx", MODE);
+  const partial = `${file}.${randomUUID()}.partial`;
+  // Readable only by its owner, because it has Idempotency-Keys.
+  const output = openSync(partial, "wx", 0o600);
   process.once("exit", () => rmSync(partial, { force: true }));
   let total = 0;
-  for await (const { text } of readLines(store)) {
-    writeFileSync(output, `${text}\n`);
+  for await (const line of readLines(store)) {
+    writeFileSync(output, `${line}\n`);
     total++;
   }
   fsyncSync(output);

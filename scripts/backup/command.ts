@@ -24,16 +24,12 @@ export async function command(name: string, work: Work, next: string) {
   }
 }
 
-/** What failed, and what to do. `next`: what to do if Wrangler failed. */
-export function explain(failure: NodeJS.ErrnoException, next: string): string {
-  if (failure instanceof WranglerFailed) return `${failure.message}\n${next}`;
-  // The file system failed: a folder does not exist, or the disk is full.
-  if (failure.syscall) return `${failure.message}\nCorrect this, and run the same command again.`;
-  return failure.message;
-}
+/** What failed, and `next` if that was Wrangler. Other messages say what to do. */
+export const explain = (failure: Error, next: string): string =>
+  failure instanceof WranglerFailed ? `${failure.message}\n${next}` : failure.message;
 
 /** The environment, which must be one of `known`, and the file. Throws if they are wrong. */
 export function parseArguments([environment = "", file, ...more]: string[], known: string[]): [string, string] {
   if (known.includes(environment) && file && more.length === 0) return [environment, file];
-  throw new Error(`Name one environment (${known.join(", ")}) and one file.`);
+  throw new Error("Name one environment and one file.");
 }

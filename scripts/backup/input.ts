@@ -2,8 +2,10 @@
 // Its lines then wait in a temporary database, because there may be too many for memory.
 
 import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
-import { checkRow, LINE_BYTES, type Line, lineOf } from "./lines.ts";
+import { printJson } from "../../src/values/json.ts";
+import { checkRow } from "./lines.ts";
 
 const MOST_FAULTS = 10;
 
@@ -19,9 +21,10 @@ export async function readInput(file: string) {
   let total = 0;
   let last = 0n;
   let haveIds: boolean | undefined;
-  for await (const bytes of linesOf(file)) {
+  // Each byte as a character: in UTF-8, a line would also end at U+2028, which a name can contain.
+  for await (const bytes of createInterface({ input: createReadStream(file, "latin1"), crlfDelay: Infinity })) {
     total++;
-    const fault = add(bytes);
+    const fault = add(Buffer.from(bytes, "latin1"));
     if (fault && faults.push(`line ${total}: ${fault}`) === MOST_FAULTS) break;
   }
   if (total === 0) throw new Error(`${file} is empty. Name a file with at least one animal.`);
@@ -30,12 +33,12 @@ export async function readInput(file: string) {
     throw new Error([title, ...faults, "Correct the file, and run the same command again."].join("\n"));
   }
 
-  /** The lines after the one with this id, or all, in ascending order of id. */
-  function* after(last = 0n): Generator<Line> {
-    const select = database.prepare("SELECT id, text FROM lines WHERE id > ? ORDER BY id");
-    for (const { id, text } of select.iterate(last)) yield { id: BigInt(String(id)), text: String(text) };
+  /** The lines in ascending order of id, without the first `skipped` ones. */
+  function* lines(skipped = 0): Generator<string> {
+    const select = database.prepare("SELECT text FROM lines ORDER BY id LIMIT -1 OFFSET ?");
+    for (const { text } of select.iterate(skipped)) yield String(text);
   }
-  return { total, after };
+  return { total, lines };
 
   /** Stores a line. Returns what is wrong with it, if anything. */
   function add(bytes: Uint8Array): string {
@@ -47,20 +50,7 @@ export async function readInput(file: string) {
     const id = written ?? last + 1n;
     if (id <= last) return `id must be greater than ${last}, the id of an earlier line`;
     last = id;
-    const { changes } = insert.run(id, lineOf({ id, ...others }).text, row.idempotencyKey ?? null);
+    const { changes } = insert.run(id, printJson({ id, ...others }), row.idempotencyKey ?? null);
     return changes === 0n ? "has the idempotencyKey of an earlier line" : "";
   }
-}
-
-/** Not readline, because it also ends a line at U+2028, which a name can contain. Stops in a line that is too long. */
-async function* linesOf(file: string): AsyncGenerator<Uint8Array> {
-  let rest = "";
-  for await (const chunk of createReadStream(file, "latin1")) {
-    const lines = (rest + chunk).split("\n");
-    rest = lines.pop() ?? "";
-    yield* lines.map((line) => Buffer.from(line, "latin1"));
-    // It may have no end, as in /dev/zero.
-    if (rest.length > LINE_BYTES) break;
-  }
-  if (rest !== "") yield Buffer.from(rest, "latin1");
 }

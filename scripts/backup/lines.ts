@@ -5,7 +5,7 @@ import * as z from "zod/mini";
 import { BODY_LIMIT } from "../../src/http/body.ts";
 import { NewPet, Pet } from "../../src/pets/pet.ts";
 import { PET_JSON } from "../../src/pets/store.ts";
-import { parseJson, printJson, UTF_8 } from "../../src/values/json.ts";
+import { parseJson, UTF_8 } from "../../src/values/json.ts";
 import { must, noOther, problemsOf } from "../../src/values/wording.ts";
 
 /** The columns of pets, all of which a backup covers. */
@@ -34,13 +34,10 @@ const id = z.optional(Pet.shape.id.check(z.gte(1n, must("positive"))));
 const shape = { ...Pet.shape, ...NewPet.shape, id, idempotencyKey };
 const unknown = noOther("property", shape);
 const Row = z.strictObject(shape, { error: (issue) => unknown.error(issue) ?? "is not a JSON object" });
-export type Row = z.infer<typeof Row>;
+type Row = z.infer<typeof Row>;
 
-/** The id of a row, and its JSON. Equal rows have equal texts. */
-export type Line = { id: bigint; text: string };
-
-/** The longest line of a file, in bytes. An animal of which every character is an escape fits. */
-export const LINE_BYTES = BODY_LIMIT;
+// The longest line of a file, in bytes. An animal of which every character is an escape fits.
+const LINE_BYTES = BODY_LIMIT;
 
 /** The row of a line, by the service's own rules, or what is wrong with it. */
 export function checkRow(bytes: Uint8Array): Row | string {
@@ -55,38 +52,28 @@ export function checkRow(bytes: Uint8Array): Row | string {
   return success ? data : problemsOf(error).join("; ");
 }
 
-/** The line of a row that has an id, with its properties in the order of ROW_JSON. */
-export const lineOf = (row: Row & { id: bigint }): Line => ({ id: row.id, text: printJson(row) });
-
-/** The line that a store printed. */
-export const storedLine = (text: string): Line => lineOf(parseJson(text) as Row & { id: bigint });
-
-// D1 takes 100,000 bytes, but statements of more than 32 KB with many rows have been seen to run out of memory. The
-// last row adds up to 7 KB.
-const STATEMENT_BYTES = 16_000;
+// Characters, of up to 3 bytes. D1 takes 100,000 bytes, but statements of more than 32 KB with many rows have been seen
+// to run out of memory. The last row adds up to 7 KB.
+const STATEMENT_LENGTH = 7_000;
 
 /**
  * The statements that store lines: from JSON, because the text of an SQL string would end at U+0000, and many lines in
  * each, because a statement takes longer than a row. A row that is there already, with its id or its Idempotency-Key,
- * is skipped. One that breaks a CHECK fails, which INSERT OR IGNORE would skip too.
+ * is skipped.
  */
-export function* insertSql(lines: Iterable<Line>): Generator<string> {
-  let rows: string[] = [];
-  let bytes = 0;
-  for (const { text } of lines) {
-    // D1 finds the end of a statement as SQLite does, so a string may contain anything (ingestSql in workerd's
-    // sqlite.c++). But locally, Wrangler removes BEGIN TRANSACTION from a file of SQL, even from a name.
-    const row = text.replaceAll("'", "''").replaceAll("BEGIN TRANSACTION", "BEGIN\\u0020TRANSACTION");
-    rows.push(row);
-    bytes += Buffer.byteLength(row);
-    if (bytes < STATEMENT_BYTES) continue;
+export function* insertSql(lines: Iterable<string>): Generator<string> {
+  let rows = "";
+  for (const line of lines) {
+    // Locally, Wrangler removes BEGIN TRANSACTION from a file of SQL, even from a name.
+    const row = line.replaceAll("'", "''").replaceAll("BEGIN TRANSACTION", "BEGIN\\u0020TRANSACTION");
+    rows += rows ? `,${row}` : row;
+    if (rows.length < STATEMENT_LENGTH) continue;
     yield insertRows(rows);
-    [rows, bytes] = [[], 0];
+    rows = "";
   }
-  if (rows.length > 0) yield insertRows(rows);
+  if (rows) yield insertRows(rows);
 }
 
-// Without WHERE, SQLite would take ON CONFLICT for a join.
-const insertRows = (rows: string[]) =>
-  `INSERT INTO pets (${COVERED_COLUMNS.join(", ")}) SELECT ${VALUES.join(", ")} FROM json_each('[${rows.join()}]')
-  WHERE true ON CONFLICT DO NOTHING;\n`;
+const insertRows = (rows: string) =>
+  `INSERT OR IGNORE INTO pets (${COVERED_COLUMNS.join(", ")})
+  SELECT ${VALUES.join(", ")} FROM json_each('[${rows}]');\n`;

@@ -5,7 +5,7 @@
 
 import { command } from "./command.ts";
 import { type Input, readInput } from "./input.ts";
-import { insertSql, type Line } from "./lines.ts";
+import { insertSql } from "./lines.ts";
 import { readLines, type Store } from "./wrangler-store.ts";
 
 // Characters of SQL, of up to 3 bytes. Imports of 5 MB have been seen to fail. Starting Wrangler takes a second.
@@ -15,7 +15,7 @@ const PART_LENGTH = 1_500_000;
 export async function restore(store: Store, file: string, length = PART_LENGTH): Promise<string> {
   const { environment, isLocal } = store;
   const input = await readInput(file);
-  let { count, last, other } = await compare(store, input);
+  let { count, other } = await compare(store, input);
   if (count < input.total) {
     if (other) {
       throw new Error(`${environment} is not empty, and differs from the file at line ${count + 1}. Nothing was changed.
@@ -27,8 +27,7 @@ ${await howToReplace(store)}`);
 interrupted one, use the bookmark that the first run printed):
 ${timeTravel(environment, await store.bookmark())}`);
     }
-    if (count > 0) console.log(`${environment} already has the first ${count} of ${input.total} lines.`);
-    await loadLines(store, input.after(last), length);
+    await loadLines(store, input.lines(count), length);
     ({ count, other } = await compare(store, input));
   }
   if (count < input.total) {
@@ -41,21 +40,20 @@ Something else writes to it. To repeat the restore, ${goBack}. ${AGAIN}`);
   return `${restored}\n${environment} also has animals with greater ids.\n${await howToReplace(store)}`;
 }
 
-/** Compares rows with lines: how many are equal, the id of the last of them, and the row that follows it, if any. */
+/** Compares rows with lines: how many are equal, and the row that follows them, if any. */
 async function compare(store: Store, input: Input) {
-  let [count, last]: [number, bigint | undefined] = [0, undefined];
+  let count = 0;
   const rows = readLines(store);
   let { value: other } = await rows.next();
-  for (const line of input.after()) {
-    if (other?.text !== line.text) break;
-    last = line.id;
+  for (const line of input.lines()) {
+    if (other !== line) break;
     count++;
     ({ value: other } = await rows.next());
   }
-  return { count, last, other };
+  return { count, other };
 }
 
-async function loadLines({ load }: Store, lines: Iterable<Line>, length: number): Promise<void> {
+async function loadLines({ load }: Store, lines: Iterable<string>, length: number): Promise<void> {
   let part = "";
   for (const statement of insertSql(lines)) {
     part += statement;

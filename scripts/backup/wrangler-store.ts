@@ -6,9 +6,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { INT64 } from "../../src/values/int64.ts";
+import { parseJson, printJson } from "../../src/values/json.ts";
 import { applyLocalMigrations, LOCAL, secretNames } from "../environment.ts";
 import { retry, wrangler } from "../wrangler.ts";
-import { COVERED_COLUMNS, type Line, ROW_JSON, STORED_COLUMNS, storedLine } from "./lines.ts";
+import { COVERED_COLUMNS, ROW_JSON, STORED_COLUMNS } from "./lines.ts";
 
 export type Store = Awaited<ReturnType<typeof openStore>>;
 
@@ -25,7 +26,8 @@ export async function openStore(environment: string, run: typeof wrangler = wran
   const folder = mkdtempSync(join(tmpdir(), "wrangler-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   const part = join(folder, "part.sql");
-  const execute = (...args: string[]) => run(["d1", "execute", "DB", ...flags, "--json", ...args]);
+  const execute = ["d1", "execute", "DB", ...flags, "--json"];
+  const repeat: typeof wrangler = (args) => retry(() => run(args), pause);
 
   const store = {
     environment,
@@ -33,7 +35,7 @@ export async function openStore(environment: string, run: typeof wrangler = wran
 
     /** The texts that a SELECT returns, row by row. */
     async query(sql: string): Promise<string[]> {
-      const [{ results }] = JSON.parse(await retry(() => execute("--command", sql), pause));
+      const [{ results }] = JSON.parse(await repeat([...execute, "--command", sql]));
       return results.flatMap(Object.values).map(String);
     },
 
@@ -42,19 +44,19 @@ export async function openStore(environment: string, run: typeof wrangler = wran
       await retry(() => {
         // Different each time, because Wrangler does not run a file again that D1 has received before.
         writeFileSync(part, `-- ${randomUUID()}\n${sql}`);
-        return execute("--file", part);
+        return run([...execute, "--file", part]);
       }, pause);
     },
 
     /** The current point in time of a database in an account. */
     async bookmark(): Promise<string> {
-      const info = await retry(() => run(["d1", "time-travel", "info", "DB", "--env", environment, "--json"]), pause);
-      return JSON.parse(info).bookmark;
+      const info = ["d1", "time-travel", "info", "DB", "--env", environment, "--json"];
+      return JSON.parse(await repeat(info)).bookmark;
     },
 
     /** Whether the service of an environment in an account is closed to callers. */
     async isClosed(): Promise<boolean> {
-      return (await retry(() => secretNames(environment, run), pause)).includes("MAINTENANCE");
+      return (await secretNames(environment, repeat)).includes("MAINTENANCE");
     },
   };
   const stored = (await store.query(STORED_COLUMNS)).join(", ");
@@ -65,45 +67,46 @@ If columns are missing, run: npx wrangler d1 migrations apply DB ${flags.join(" 
 If there are more, add them to scripts/backup/lines.ts, or use the version that has them.`);
 }
 
-// A page is one string, which D1 limits to 2,000,000 bytes. Starting Wrangler for each takes a second. The longest rows
-// that callers can store have 6,700 bytes: 1,000 control characters, as \u0001, and a key of 255 backslashes.
-const PAGE = { firstRows: 250, bytes: 1_000_000, growth: 8 };
+// A page is one string, which D1 limits to 2,000,000 bytes. Starting Wrangler for each takes a second.
+const PAGE_BYTES = 1_000_000;
+// They always fit: the longest have 6,700 bytes, 1,000 control characters, as \u0001, and a key of 255 backslashes.
+const SAFE_ROWS = 250;
 
-const firstAndLastSql = (last: bigint | string) =>
-  `SELECT ${ROW_JSON} FROM pets WHERE id IN ((SELECT min(id) FROM pets), ${last}) ORDER BY pets.id`;
+const parseRow = (text: string) => parseJson(text) as { id: bigint };
 
 /**
- * All rows, in ascending order of id and up to the greatest id at the start: the same whatever callers add meanwhile,
- * because ids rise and nothing changes. D1 bills every row that is read, so a page has a plain LIMIT. Throws if the
- * store is replaced meanwhile: if rows are gone, or the first or the last one has changed.
+ * The lines of all rows, in ascending order of id and up to the greatest id at the start: the same whatever callers add
+ * meanwhile, because ids rise and nothing changes. D1 bills every row that is read, so a page has a plain LIMIT. Throws
+ * if the store is replaced meanwhile: if rows are gone, or the first or the last one has changed.
  */
-export async function* readLines({ environment, query }: Store): AsyncGenerator<Line, undefined> {
+export async function* readLines({ environment, query }: Store): AsyncGenerator<string, undefined> {
   const replaced = `Something else has changed or removed animals of ${environment} meanwhile.
 Run the same command again.`;
-  const atStart = await query(firstAndLastSql("(SELECT max(id) FROM pets)"));
-  const [newest] = atStart.slice(-1);
+  const firstAnd = (last: bigint | string) =>
+    query(`SELECT ${ROW_JSON} FROM pets WHERE id IN ((SELECT min(id) FROM pets), ${last}) ORDER BY pets.id`);
+  const atStart = await firstAnd("(SELECT max(id) FROM pets)");
+  const newest = atStart.at(-1);
   if (newest === undefined) return;
-  const last = storedLine(newest).id;
-  let after = INT64.minimum - 1n;
-  let rows = PAGE.firstRows;
-  while (after < last) {
-    const range = `id BETWEEN ${after + 1n} AND ${last} ORDER BY pets.id LIMIT ${rows}`;
-    const select = `SELECT ${ROW_JSON} AS text FROM pets WHERE ${range}`;
-    const ofPage = `SELECT coalesce(group_concat(text, char(10)), '') FROM (${select})`;
-    const [page] = await query(ofPage).catch((failure: Error) => {
-      if (rows === 1 || !failure.message.includes("too big")) throw failure;
-      return [];
-    });
-    if (page === "") throw new Error(replaced);
-    if (page === undefined) {
+  const last = parseRow(newest).id;
+  let next = INT64.minimum;
+  let rows = SAFE_ROWS;
+  const readPage = (limit: number) =>
+    query(`SELECT coalesce(group_concat(text, char(10)), '') FROM (
+      SELECT ${ROW_JSON} AS text FROM pets WHERE id BETWEEN ${next} AND ${last} ORDER BY pets.id LIMIT ${limit})`);
+  while (next <= last) {
+    const [page] = await readPage(rows).catch((failure: Error) => {
+      if (!failure.message.includes("too big")) throw failure;
       // The names have suddenly become longer.
-      rows = 1;
-      continue;
+      return readPage(SAFE_ROWS);
+    });
+    if (!page) throw new Error(replaced);
+    const texts = page.split("\n");
+    for (const text of texts) {
+      const row = parseRow(text);
+      yield printJson(row);
+      next = row.id + 1n;
     }
-    const lines = page.split("\n").map(storedLine);
-    yield* lines;
-    after = lines.at(-1)?.id ?? after;
-    rows = Math.ceil(lines.length * Math.min(PAGE.bytes / Buffer.byteLength(page), PAGE.growth));
+    rows = Math.ceil((texts.length * PAGE_BYTES) / Buffer.byteLength(page));
   }
-  if ((await query(firstAndLastSql(last))).join() !== atStart.join()) throw new Error(replaced);
+  if ((await firstAnd(last)).join() !== atStart.join()) throw new Error(replaced);
 }

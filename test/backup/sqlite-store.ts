@@ -12,14 +12,9 @@ export type Database = Awaited<ReturnType<typeof openDatabase>>;
 /** What a command of Wrangler throws, with what it printed. */
 export const failure = (output: string) => new WranglerFailed("d1 execute", output);
 
-export function applyMigrations(sqlite: DatabaseSync): void {
-  for (const file of readdirSync("migrations").sort()) sqlite.exec(readFileSync(`migrations/${file}`, "utf8"));
-}
-
-/** `migrate`: creates its tables. */
-export async function openDatabase(migrate = applyMigrations) {
+export async function openDatabase() {
   const sqlite = new DatabaseSync(":memory:", { limits: { length: 2_000_000 } });
-  migrate(sqlite);
+  for (const file of readdirSync("migrations").sort()) sqlite.exec(readFileSync(`migrations/${file}`, "utf8"));
   const apply = (sql: string) => {
     try {
       sqlite.exec(`BEGIN;${sql}COMMIT`);
@@ -31,7 +26,7 @@ export async function openDatabase(migrate = applyMigrations) {
   };
   const run: typeof wrangler = async (args) => {
     const line = args.join(" ");
-    await database.onCommand(line);
+    database.onCommand();
     // Longer than any, unless it has data, which every user of the machine could see.
     if (line.length > 1_000) throw new Error("E2BIG");
     if (args.includes("time-travel")) return '{"bookmark":"00000000-00000001"}';
@@ -45,11 +40,9 @@ export async function openDatabase(migrate = applyMigrations) {
       database.onLoad(apply, script);
       return "[]";
     }
-    database.onQuery();
-    const query: (typeof database.queries)[number] = { sql };
-    database.queries.push(query);
-    query.output = JSON.stringify([{ results: sqlite.prepare(sql).all() }]);
-    return query.output;
+    const output = JSON.stringify([{ results: sqlite.prepare(sql).all() }]);
+    database.queries.push(sql);
+    return output;
   };
   const database = {
     /** As other programs use it. */
@@ -58,16 +51,14 @@ export async function openDatabase(migrate = applyMigrations) {
     openAgain: () => openStore("staging", run, 1),
     /** The SQL of every file that was loaded, or that should have been. */
     loads: [] as string[],
-    /** Every query, and the text that it printed if it did not fail. */
-    queries: [] as { sql: string; output?: string }[],
+    /** Every query that did not fail. */
+    queries: [] as string[],
     /** The names of the Worker's secrets. */
     secrets: ["API_KEY", "MAINTENANCE"],
     /** Replaces the loading of a file. */
     onLoad: (apply: (sql: string) => void, sql: string): void => apply(sql),
-    /** Is called before every query. */
-    onQuery: (): unknown => undefined,
-    /** Is called before every command, with its line. */
-    onCommand: (_line: string): void | Promise<void> => {},
+    /** Is called before every command. */
+    onCommand: (): unknown => undefined,
   };
   return Object.assign(database, { store: await database.openAgain() });
 }
