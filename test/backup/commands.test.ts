@@ -14,6 +14,7 @@ import { copyProject, removeProject } from "../dev-server.ts";
 import { launch, outcome } from "../processes.ts";
 import { openDatabase } from "./sqlite-store.ts";
 
+const WINDOWS = process.platform === "win32";
 const SAMPLE = "scripts/backup/sample.jsonl";
 const folder = copyProject();
 // For temporary files, so that a test sees what is left of them.
@@ -33,24 +34,21 @@ describe("in a fresh clone", () => {
   });
 
   // Windows ends a process without telling it.
-  it.skipIf(process.platform === "win32")(
-    "a closed terminal ends a backup, and Wrangler, and leaves no files",
-    async () => {
-      const files = () => globSync([join(temporary, "wrangler-*"), join(folder, "cut.jsonl*")]);
-      const list = (command: string, ...args: string[]) => spawnSync(command, args, { encoding: "utf8" }).stdout.trim();
-      const child = start(process.execPath, "--no-warnings", "scripts/backup/backup.ts", "local", "cut.jsonl");
-      const ended = outcome(child);
-      const wrangler = () => list("pgrep", "-P", String(child.pid));
-      await expect.poll(() => files().length === 2 && wrangler(), { timeout: 60_000 }).toBeTruthy();
-      const started = wrangler();
-      child.kill("SIGHUP");
-      const errors = "Interrupted. Nothing was saved. Run the same command again.\n";
-      expect(await ended).toEqual({ status: 129, output: "", errors });
-      expect(files()).toEqual([]);
-      // A process that ended can stay listed, as Z, until its parent's parent takes note of it.
-      await expect.poll(() => list("ps", "-o", "stat=", "-p", started), { timeout: 10_000 }).toMatch(/^(Z|$)/);
-    },
-  );
+  it.skipIf(WINDOWS)("a closed terminal ends a backup, and Wrangler, and leaves no files", async () => {
+    const files = () => globSync([join(temporary, "wrangler-*"), join(folder, "cut.jsonl*")]);
+    const list = (command: string, ...args: string[]) => spawnSync(command, args, { encoding: "utf8" }).stdout.trim();
+    const child = start(process.execPath, "--no-warnings", "scripts/backup/backup.ts", "local", "cut.jsonl");
+    const ended = outcome(child);
+    const wrangler = () => list("pgrep", "-P", String(child.pid));
+    await expect.poll(() => files().length === 2 && wrangler(), { timeout: 60_000 }).toBeTruthy();
+    const started = wrangler();
+    child.kill("SIGHUP");
+    const errors = "Interrupted. Nothing was saved. Run the same command again.\n";
+    expect(await ended).toEqual({ status: 129, output: "", errors });
+    expect(files()).toEqual([]);
+    // A process that ended can stay listed, as Z, until its parent's parent takes note of it.
+    await expect.poll(() => list("ps", "-o", "stat=", "-p", started), { timeout: 10_000 }).toMatch(/^(Z|$)/);
+  });
 });
 
 it("with an account, animals are stored although imports break, and saved; other failures say what to do", async () => {
@@ -71,7 +69,7 @@ it("with an account, animals are stored although imports break, and saved; other
   cloudflare.live.staging = "current";
   cloudflare.secrets.push("MAINTENANCE");
   expect(await store.isClosed()).toBe(true);
-  await backup(store, file);
+  expect(await backup(store, file)).toBe(`Saved staging in ${file}: 1 lines.`);
   expect(readFileSync(file, "utf8")).toBe(`${line}\n`);
-  if (process.platform !== "win32") expect(statSync(file).mode & 0o777).toBe(0o600);
+  if (!WINDOWS) expect(statSync(file).mode & 0o777).toBe(0o600);
 });

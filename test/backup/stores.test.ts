@@ -144,7 +144,7 @@ describe("restore", () => {
       if (++attempts % 5) throw failure("fetch failed");
     };
     await restore(database.store, fileOf(LINES));
-    for (const [message, tries] of [["fetch failed", 5] as const, ["set a CLOUDFLARE_API_TOKEN", 1] as const]) {
+    for (const [message, tries] of Object.entries({ "fetch failed": 5, "set a CLOUDFLARE_API_TOKEN": 1 })) {
       attempts = 0;
       database.onCommand = () => {
         // The second query, for a page, fails.
@@ -155,7 +155,7 @@ describe("restore", () => {
     }
   });
 
-  it("keeps each import and each statement within the limits of D1, but large, because each takes time", async () => {
+  it("keeps imports and statements large, but within the limits of D1", async () => {
     const database = await openDatabase();
     const names = ["猫", "'", "\\u0001", "😀"].map((character) => character.repeat(1_000));
     const lines = names.flatMap((name) => Array<string>(200).fill(`{"name":"${name}","categoryId":1}`));
