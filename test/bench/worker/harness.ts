@@ -1,5 +1,6 @@
-// Calls a handler hundreds of times for each HTTP request: a Worker's clock stands still while it computes, so the
-// caller times the batch from outside. All handlers run here, in one isolate, on the SQLite of one Durable Object.
+// Calls a handler as often as a request says, and returns the last response: a Worker's clock stands still while it
+// computes, so the caller times the batch from outside. All handlers run here, in one isolate, on the SQLite of one
+// Durable Object, where the SQL of a PUT is executed.
 
 import { DurableObject } from "cloudflare:workers";
 import service from "../../../src/index.ts";
@@ -8,21 +9,20 @@ import floor from "./floor.ts";
 type Handler = (request: Request, env: Env) => Response | Promise<Response>;
 
 const NOTHING = new Response();
-const none = () => NOTHING;
 // Cloudflare's is a cached counter. The local one would be a second Durable Object.
 const RATE_LIMIT: RateLimit = { limit: async () => ({ success: true }) };
-const HANDLERS: Record<string, Handler> = { service: service.fetch, floor: floor.fetch, none };
+const HANDLERS: Record<string, Handler> = { none: () => NOTHING, floor: floor.fetch };
 
 export class Store extends DurableObject<Env> {
-  /** Executes the SQL of a PUT. Repeats any other request as its headers say, and returns the last response. */
   override async fetch(request: Request): Promise<Response> {
     const { method, url, headers } = request;
     const { storage } = this.ctx;
     const body = await request.text();
     if (method === "PUT") return Response.json(storage.sql.exec(body).toArray());
 
-    const handle = HANDLERS[headers.get("Subject") ?? ""] ?? none;
-    const env = { ...this.env, DB: databaseOn(storage.sql, headers.has("Worker-Only")), RATE_LIMIT };
+    const subject = headers.get("Subject") ?? "";
+    const handle = HANDLERS[subject] ?? service.fetch;
+    const env = { ...this.env, DB: databaseOn(storage.sql, subject === "service alone"), RATE_LIMIT };
     // HTTP libraries send a Content-Length.
     const entity = body && { "Content-Type": "application/json", "Content-Length": String(body.length) };
     const sent = { method, headers: { Authorization: `Bearer ${env.API_KEY}`, ...entity }, body: body || null };
@@ -31,7 +31,7 @@ export class Store extends DurableObject<Env> {
       let response = NOTHING;
       for (let call = 0; call < Number(headers.get("Times")); call++) {
         response = await handle(new Request(url, sent), env);
-        if (response.status >= 500) throw new Error(`${method} ${url} was answered ${response.status}`);
+        if (response.status >= 500) throw new Error(await response.text());
       }
       transaction.rollback();
       return new Response(`${response.status} ${await response.text()}`);
@@ -39,25 +39,21 @@ export class Store extends DurableObject<Env> {
   }
 }
 
-const BOOKMARK = `00000000-00000000-00000000-${"0".repeat(32)}`;
-
 /**
- * The part of D1 that the service and the floor use. As in D1, the rows arrive as JSON. `isKept`: whether a statement
- * is executed only once, because its time is D1's and not the Worker's.
+ * The part of D1 that the service and the floor use, with rows that arrive as JSON. `isKept`: whether a statement is
+ * executed only once, because its time is D1's.
  */
 function databaseOn(storage: SqlStorage, isKept: boolean): D1Database {
   const kept = new Map<string, string>();
-  const answer = (sql: string, values: unknown[]) =>
-    JSON.stringify({ results: storage.exec(sql, ...values).toArray(), meta: {} });
   const prepare = (sql: string, values: unknown[] = []) => ({
     bind: (...values: unknown[]) => prepare(sql, values),
     all: () => {
-      const text = kept.get(sql) ?? answer(sql, values);
+      const text = kept.get(sql) ?? JSON.stringify({ results: storage.exec(sql, ...values).toArray(), meta: {} });
       if (isKept) kept.set(sql, text);
       return new Response(text).json();
     },
   });
-  return { prepare, withSession: () => ({ prepare, getBookmark: () => BOOKMARK }) } as unknown as D1Database;
+  return { prepare, withSession: () => ({ prepare, getBookmark: () => "bookmark" }) } as unknown as D1Database;
 }
 
 export default {
