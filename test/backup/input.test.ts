@@ -54,9 +54,9 @@ describe("a line", () => {
 describe("a file", () => {
   it("may be written by hand or on Windows: with a byte order mark, CRLF, blanks, no newline at its end", async () => {
     const content =
-      '\ufeff{ "name": "Rex \u2028\\ud83d\\udc36", "categoryId": 1e2 }\r\n{"status":"sold","categoryId":2,"name":"Tom"}';
+      '\ufeff{ "name": "\u2028\\ud83d\\udc36", "categoryId": 1e2 }\r\n{"status":"sold","categoryId":2,"name":"Tom"}';
     expect(await read(content)).toEqual([
-      '{"id":1,"name":"Rex \u2028🐶","categoryId":100,"status":"available"}',
+      '{"id":1,"name":"\u2028🐶","categoryId":100,"status":"available"}',
       '{"id":2,"name":"Tom","categoryId":2,"status":"sold"}',
     ]);
   });

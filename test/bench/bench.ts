@@ -51,7 +51,7 @@ const FILL = `
 const fillPage = (character: string) =>
   `INSERT INTO pets (name, category_id, status)
   SELECT '${character.repeat(999)}😀', id, 'sold' FROM pets LIMIT 100;`;
-// JSON escapes the first two, D1's answer once more, and one wide character makes a string of JavaScript twice as large.
+// JSON escapes the first two, D1's answer once more, and a wide character makes a string of JavaScript twice as large.
 const PAGES = ['"', "\u0001", "😀"].map(fillPage);
 
 await run("wrangler", ["deploy", "--dry-run", "--outdir", "dist/bench", "test/bench/worker/harness.ts"]);
