@@ -3,6 +3,7 @@
 // lists start after the animals that earlier tests and runs have added, each category is one that a JavaScript number
 // would round, and where nothing answers, 30 seconds are 1.
 
+import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { type ServerResponse, STATUS_CODES } from "node:http";
 import { tmpdir } from "node:os";
@@ -21,7 +22,6 @@ import { INT64 } from "../../src/values/int64.ts";
 import { componentOf } from "../conformance.ts";
 import { launch, outcome } from "../processes.ts";
 import { startServer } from "../server.ts";
-import { LANGUAGES } from "./languages.ts";
 import { send } from "./send.ts";
 import { API_KEY, addAnimal, IS_REMOVED, KEY, ORIGIN } from "./service.ts";
 
@@ -39,6 +39,17 @@ const responsesIn = (part: string) =>
   [...part.matchAll(/^```\n(HTTP[\s\S]*?)\n```$/gm)].map(([, text]) => anyStore(text));
 const anyStore = (text = "") => text.replace(/<http.*?\/v1/, "</v1").replace(/("id":|\/pets\/|after=)\d+/g, "$1N");
 
+const shell = ["sh", "curl", "openssl"].filter((program) => spawnSync(program, ["--help"]).error);
+// The program itself, because a version manager's python3 takes longer than most examples.
+const findPython = ["-c", "import requests, sys; print(sys.executable)"];
+const python = spawnSync("python3", findPython, { encoding: "utf8" }).stdout?.trim();
+/** How a reader runs an example, and what is missing here. */
+const LANGUAGES: Record<string, { command: string[]; missing: string[] }> = {
+  sh: { command: ["sh", "-c"], missing: shell },
+  js: { command: [process.execPath, "--input-type=module", "--eval"], missing: [] },
+  python: { command: [python ?? "", "-c"], missing: python ? [] : ["requests for python3"] },
+};
+
 /** The header cf-ray of every response to an example, which reports of problems need. */
 const RAY = "9e7ef1dc58252cea-AMS";
 const RETRYING = "Idempotency and retries";
@@ -46,17 +57,18 @@ const RETRYING = "Idempotency and retries";
 const TIMEOUT = /(?<=--max-time |timeout=|timeout\()30(?=\D)/g;
 const BIG = String(INT64.maximum);
 
+const animal = (name: string) =>
+  RegExp(`id\\W+(\\d+)n?\\W+name\\W+${name}\\W+categoryId\\W+${BIG}n?\\W+status\\W+available`);
 /** What the examples of each section print, in every language. */
 const PRINTED: Record<string, RegExp> = {
-  "First call": RegExp(`id\\W+\\d+\\W+name\\W+Rex\\W+categoryId\\W+${BIG}\\W+status\\W+available`),
+  "First call": animal("Rex"),
   Pagination: /On the first page[\s\S]+On a later page/,
-  [RETRYING]: RegExp(`^\\W*id\\W+(\\d+)n?\\W+name\\W+Ada\\W+categoryId\\W+${BIG}n?\\W+status\\W+available\\W*$`),
-  "Large integers (int64)": RegExp(`id\\W+\\d+n?\\W+name\\W+Max\\W+categoryId\\W+${BIG}n?\\W`),
-  "Reading your own writes": RegExp(`^\\W*id\\W+\\d+n?\\W+name\\W+Luna\\W+categoryId\\W+${BIG}n?\\W[^{]*$`),
+  [RETRYING]: animal("Ada"),
+  "Large integers (int64)": animal("Max"),
+  "Reading your own writes": animal("Luna"),
 };
 
 type Respond = (response: ServerResponse, status: number, body: string) => void;
-const WAIT = { "Retry-After": "1" };
 const shows = (status: string, body = "") => RegExp(`(${status})[\\s\\S]+${RAY}[\\s\\S]+${body}`);
 /**
  * Ways in which the network can fail: what every example shows, whether those that retry do so, and what is sent
@@ -64,20 +76,12 @@ const shows = (status: string, body = "") => RegExp(`(${status})[\\s\\S]+${RAY}[
  */
 const FAILURES: Record<string, [shown: RegExp, isRetried: boolean, respond?: Respond]> = {
   wrongKey: [shows("401", "The API key is not valid"), false],
-  html: [shows("503", "Try again"), true, (response) => response.writeHead(503, WAIT).end("<html>Try again</html>")],
-  json: [shows("400", "Bad request"), false, (response) => response.writeHead(400).end('{"title":"Bad request"}')],
-  limited: [shows("429", "1015"), true, (response) => response.writeHead(429, WAIT).end("error code: 1015")],
   // Once: whoever follows it gets what looks like a success.
-  redirect: [
-    shows("302"),
-    false,
-    (response) => response.writeHead(302, { Location: response.req.url }).end("Elsewhere"),
-  ],
-  otherHtml: [shows("200", "Sign in"), false, (response) => response.writeHead(200).end("<html>Sign in</html>")],
+  redirect: [shows("302"), false, (response) => response.writeHead(302, { Location: response.req.url }).end()],
   otherJson: [/200[\s\S]+ok|Not found[\s\S]+ok/, false, (response) => response.writeHead(200).end('{"ok":true}')],
   empty: [shows("20[01]"), true, (response, status) => response.writeHead(status).end()],
   shortened: [
-    /20[01][\s\S]+9e7ef1dc|Expect(ed|ing) ','/,
+    RegExp(`20[01][\\s\\S]+${RAY}|Expect(ed|ing) ','`),
     true,
     (response, status, body) => response.writeHead(status).end(body.slice(0, -1)),
   ],
@@ -93,7 +97,7 @@ const FAILURES: Record<string, [shown: RegExp, isRetried: boolean, respond?: Res
 
 /** An example of curl alone shows the status and the headers. It does not fail because of these. */
 const PLAIN_CURL = /^curl -i [^|]+$/;
-const SHOWN_BY_CURL = ["redirect", "otherHtml", "otherJson", "empty", "shortened"];
+const SHOWN_BY_CURL = ["redirect", "otherJson", "empty", "shortened"];
 /** curl does not look at the body, so an example fails at once. */
 const NOT_RETRIED_BY_CURL = ["empty", "shortened"];
 
@@ -117,6 +121,7 @@ const network = await startServer(async (request, response) => {
   run.ids.push(JSON.parse(answer).id);
   others.delete("Content-Length");
   const body = answer.replaceAll('"categoryId":7,', `"categoryId":${BIG},`);
+  if (/^\d/.test(failure)) return response.writeHead(Number(failure), { "Retry-After": "1" }).end("error code: 1015");
   const respond = FAILURES[failure]?.[2];
   if (respond) return respond(response, status, body);
   const link = others.get("Link")?.replace(ORIGIN, `${network.origin}/${number}`);
@@ -128,7 +133,10 @@ let rex = 0; // the id of the animal of the first call, after which the list sta
 
 process.setMaxListeners(100); // Each example that runs listens for the end of this process.
 
-/** Runs an example in a new folder, with the files of an earlier run. `failures`: of its first requests. */
+/**
+ * Runs an example in a new folder, with the files of an earlier run. `failures`: of its first requests, by their names
+ * or statuses.
+ */
 async function runExample([file = "", ...options]: string[], example: string, failures: string[] = [], files?: string) {
   const here = mkdtempSync(join(folder, "run-"));
   if (files) cpSync(files, here, { recursive: true });
@@ -161,13 +169,9 @@ it("lists every error code with its status", () => {
 
 it("shows what the service responds to an animal that is not valid", async () => {
   const headers = { ...KEY, "Content-Type": "application/json" };
-  const { status, text } = await send(`${ORIGIN}/v1/pets`, {
-    method: "POST",
-    headers,
-    body: '{"name": "", "status": "lost"}',
-  });
-  expect(responsesIn(guide)).toHaveLength(4);
-  expect(responsesIn(guide)[1]).toBe(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\n\n${text}`);
+  const invalid = { method: "POST", headers, body: '{"name": "", "status": "lost"}' };
+  const { status, text } = await send(`${ORIGIN}/v1/pets`, invalid);
+  expect(responsesIn(guide)).toContain(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\n\n${text}`);
 });
 
 it("states the same limits, dates and headers as the service", () => {
@@ -180,30 +184,34 @@ it("states the same limits, dates and headers as the service", () => {
     `any value from ${INT64.minimum} to ${INT64.maximum} is exact`,
     `at most ${maxLength?.toLocaleString("en")} characters`,
     `a request has at most ${BODY_LIMIT / 1024} KiB`,
-    `larger than ${BODY_LIMIT / 1024} KiB`,
     `\`Retry-After: ${RETRY_AFTER}\``,
-    `requests in ${RETRY_AFTER} seconds`,
   ];
   expect(facts.filter((fact) => !guide.includes(fact))).toEqual([]);
 });
 
-for (const [language, { command, skipped }] of Object.entries(LANGUAGES)) {
+for (const [language, { command, missing }] of Object.entries(LANGUAGES)) {
+  const skipped = missing.length > 0 ? ` (SKIPPED: ${missing.join(", ")} is not installed)` : "";
   describe.skipIf(skipped)(`the examples in ${language}${skipped}`, { concurrent: true }, () => {
     it.for(withExamples)("%s", async ([title, section]) => {
       const [, , example = expect.fail()] = examplesIn(section).find(([, name]) => name === language) ?? [];
       const printed = PRINTED[title] ?? /id\W+\d/;
       const isRetrying = title === RETRYING;
-      const passing = await runExample(command, example, isRetrying ? ["cutOff", "limited"] : []);
+      const passing = await runExample(command, example, isRetrying ? ["cutOff", "429", "503"] : []);
       expect(passing.output, passing.errors).toMatch(printed);
       expect(passing.status).toBe(0);
       const isReceived = (parts: string[]) => received.some((answer) => parts.every((part) => answer.includes(part)));
       expect(responsesIn(section).filter((shown) => !isReceived(shown.split("…")))).toEqual([]);
-      if (isRetrying) expect(passing.run.ids).toEqual(Array(3).fill(Number(printed.exec(passing.output)?.[1])));
+      // What the example says, because how many requests arrive in time depends on how busy the machine is.
+      const retries = ({ errors }: typeof passing) => errors.match(/again in 1 s|retry in 1 sec/g)?.length ?? 0;
+      if (isRetrying) {
+        expect(passing.run.ids).toEqual(Array(4).fill(Number(printed.exec(passing.output)?.[1])));
+        expect(retries(passing)).toBe(3);
+      }
 
-      expect(example.match(TIMEOUT)).toBeTruthy();
       const fail = async (name: string, answered: number) => {
         const failures = [...Array(answered).fill(""), ...Array(name === "redirect" ? 1 : 4).fill(name)];
-        const { status, output, errors } = await runExample(command, example, failures, passing.here);
+        const failing = await runExample(command, example, failures, passing.here);
+        const { status, output, errors } = failing;
         const [shown, isRetried] = FAILURES[name] ?? expect.fail();
         const isShown = PLAIN_CURL.test(example) && SHOWN_BY_CURL.includes(name);
         if (!isShown) expect(status, `${name}: ${output}`).toBeGreaterThan(0);
@@ -211,9 +219,8 @@ for (const [language, { command, skipped }] of Object.entries(LANGUAGES)) {
         expect(output, name).not.toContain("On a later page");
         if (!isRetrying) return;
         expect(output, name).toBe("");
-        const retries = isRetried && !(language === "sh" && NOT_RETRIED_BY_CURL.includes(name)) ? 3 : 0;
-        // What the example says, because how many requests arrive in time depends on how busy the machine is.
-        expect(errors.match(/again in 1 s|retry in 1 sec/g) ?? [], name).toHaveLength(retries);
+        const isFinal = !isRetried || (language === "sh" && NOT_RETRIED_BY_CURL.includes(name));
+        expect(retries(failing), name).toBe(isFinal ? 0 : 3);
       };
       // How many requests are answered before one fails.
       const counts = { Pagination: [1], "Reading your own writes": [0, 1] }[title] ?? [0];
