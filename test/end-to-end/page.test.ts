@@ -5,7 +5,6 @@ import { gzipSync } from "node:zlib";
 import type { Locator, Page, Route } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { description } from "../../src/openapi/document.ts";
-import { printJson } from "../../src/values/json.ts";
 import { describedOperations } from "../conformance.ts";
 import { ELSEWHERE, expectAccessible, openPage, SKIPPED, VIEWS } from "./chromium.ts";
 import { API_KEY, addAnimal, IS_DEPLOYED, ORIGIN } from "./service.ts";
@@ -34,18 +33,14 @@ async function openForm(id: string, respond?: (route: Route) => Promise<void>) {
   const form = page.locator(`section:has(> #${id}) > details`);
   const status = form.getByRole("status");
   const button = form.getByRole("button", { name: "Send", exact: true });
-  const shownResponse = () => form.locator("pre").innerText();
   const send = async (through = button) => {
     const [request] = await Promise.all([page.waitForRequest(/\/v1\//), through.press("Enter")]);
     await form.getByRole("button", { name: "Cancel" }).waitFor({ state: "hidden" });
-    return { request, response: `${await status.innerText()}\n${await shownResponse()}` };
+    return { request, response: `${await status.innerText()}\n${await form.locator("pre").innerText()}` };
   };
   const isFocused = (field: Locator) => field.evaluate((element) => element.matches(":focus"));
   return { page, complaints, form, status, button, send, isFocused };
 }
-
-/** JSON without the white space between its tokens. */
-const withoutSpace = (json = "") => json.replaceAll(/("(?:[^"\\]|\\.)*")|\s/g, "$1");
 
 /** Where an element is, in the window. */
 const boxOf = async (page: Page, selector: string) => {
@@ -54,44 +49,37 @@ const boxOf = async (page: Page, selector: string) => {
 };
 
 describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
-  describe.each(VIEWS)("$viewport.width pixels wide, $colorScheme", (view) => {
-    it("is accessible, also in print, and loads at most 80 kB", async () => {
-      const { page, complaints, responses } = await openPage(ORIGIN, view);
-      await page.evaluate(OPEN_FORMS);
-      await expectAccessible(page);
-      await page.emulateMedia({ media: "print" });
-      if (view.colorScheme === "light") await expectAccessible(page);
-      expect(await shown(page)).toEqual(all("curl"));
-      expect(await page.locator("button:visible, form:visible, .contents:visible, .tabs summary:visible").count()).toBe(
-        0,
-      );
-      const sizes = await Promise.all(responses.map(async (response) => gzipSync(await response.body()).length));
-      expect(sizes).toHaveLength(4);
-      expect(sizes.reduce((sum, size) => sum + size)).toBeLessThanOrEqual(80_000);
-      expect(complaints).toEqual([]);
-    });
+  it.each(VIEWS)("is accessible, also in print, and loads at most 80 kB: $viewport.width pixels wide", async (view) => {
+    const { page, complaints, responses } = await openPage(ORIGIN, view);
+    await page.evaluate(OPEN_FORMS);
+    await expectAccessible(page);
+    await page.emulateMedia({ media: "print" });
+    if (view.colorScheme === "light") await expectAccessible(page);
+    expect(await shown(page)).toEqual(all("curl"));
+    const interactive = "button:visible, form:visible, .contents:visible, .tabs summary:visible";
+    expect(await page.locator(interactive).count()).toBe(0);
+    const sizes = await Promise.all(responses.map(async (response) => gzipSync(await response.body()).length));
+    expect(sizes).toHaveLength(4);
+    expect(sizes.reduce((sum, size) => sum + size)).toBeLessThanOrEqual(80_000);
+    expect(complaints).toEqual([]);
+  });
 
-    it("shows and copies all examples in one language, even after a reload", async () => {
-      const language = { light: "JavaScript", dark: "Python" }[view.colorScheme];
-      const permissions = ["clipboard-read", "clipboard-write"];
-      const { page, complaints } = await openPage(ORIGIN, { ...view, permissions });
-      const tab = page.locator("summary", { hasText: language }).last();
-      await tab.scrollIntoViewIfNeeded();
-      const top = async () => (await tab.boundingBox())?.y ?? NaN;
-      const before = await top();
-      await tab.press("Enter");
-      expect(Math.abs((await top()) - before)).toBeLessThanOrEqual(1);
-      expect(await shown(page)).toEqual(all(language));
-      await page.reload();
-      expect(await shown(page)).toEqual(all(language));
-      await page.getByRole("button", { name: "Copy" }).last().click();
-      await page.getByRole("button", { name: "Copied" }).waitFor();
-      expect(GUIDE).toContain(`\n${await page.evaluate("navigator.clipboard.readText()")}\`\`\``);
-      const select =
-        "getSelection().selectAllChildren(document.querySelector('pre:has(button)')), String(getSelection())";
-      expect(await page.evaluate(select)).not.toMatch(/Copy|Copied/);
-      expect(complaints).toEqual([]);
-    });
+  it("shows and copies all examples in one language, even after a reload", async () => {
+    const permissions = ["clipboard-read", "clipboard-write"];
+    const { page, complaints } = await openPage(ORIGIN, { ...VIEWS[1], permissions });
+    const tab = page.locator("summary", { hasText: "JavaScript" }).last();
+    await tab.scrollIntoViewIfNeeded();
+    const top = async () => (await tab.boundingBox())?.y ?? NaN;
+    const before = await top();
+    await tab.press("Enter");
+    expect(Math.abs((await top()) - before)).toBeLessThanOrEqual(1);
+    expect(await shown(page)).toEqual(all("JavaScript"));
+    await page.reload();
+    expect(await shown(page)).toEqual(all("JavaScript"));
+    await page.getByRole("button", { name: "Copy" }).last().click();
+    await page.getByRole("button", { name: "Copied" }).waitFor();
+    expect(GUIDE).toContain(`\n${await page.evaluate("navigator.clipboard.readText()")}\`\`\``);
+    expect(complaints).toEqual([]);
   });
 
   it.each(describedOperations)("sends the example of $operationId without empty parameters", async (operation) => {
@@ -117,7 +105,7 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     expect(complaints).toEqual([]);
   });
 
-  it("sends what is filled in, with the key of any form, and links the status to its description", async () => {
+  it("sends what is filled in, with the key as pasted into any form, and links the status", async () => {
     const { page, form, send, status } = await openForm("createPet");
     expect(await form.innerText()).toContain("This request changes the store");
     const key = crypto.randomUUID();
@@ -131,11 +119,14 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
       ),
     );
     expect(await status.getAttribute("class")).toBe("success");
-    await page.getByLabel("API key").last().fill("wrong");
+    const anyKey = page.getByLabel("API key").last();
+    await anyKey.fill("wrong");
     expect((await send()).response).toMatch(/^Status 401, [\s\S]*WWW-Authenticate: Bearer .*invalid_token/);
     expect(await status.getAttribute("class")).toBe("failure");
     await form.getByRole("link", { name: "Status 401" }).click();
     expect(await page.evaluate("document.querySelector(':target').id")).toBe("all-operations-401");
+    await anyKey.fill(` "authorization: Bearer ${API_KEY}"\t`);
+    expect((await send()).response).toMatch(/^Status 201/);
   });
 
   it("shows that it waits, changes nothing that the request depends on, and can be canceled", async () => {
@@ -184,7 +175,7 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     };
     await expectProblem(form.getByLabel("JSON"), " ", "JSON is required.");
     await expectProblem(form.getByLabel("API key"), "", "API key is required.");
-    for (const wrong of ["clé", "two words", "ke“y", "<API_KEY>"]) {
+    for (const wrong of ["clé", "two words"]) {
       await expectProblem(form.getByLabel("API key"), wrong, "This API key cannot be sent: ");
     }
     const idempotencyKey = form.getByRole("textbox", { name: "Idempotency-Key" });
@@ -193,31 +184,30 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
   });
 
   it("adds only white space to JSON, and shows everything else as it is", async () => {
-    const names = ['a, "b": {c} [d]', "\\", '\\"', "<img src=x onerror=alert(1)>", "", "\u2028é🐶"];
-    const animals = names.map((name) => ({ id: 9007199254740993n, name, tags: [[], {}, [1.5, true, null]] }));
-    const bodies = [printJson(animals), "[]", '{"a":[{"b":-1e400}]}', "<p>{not: JSON}</p>", "[1, 2] and more"];
-    const waiting = [...bodies];
+    const compact = String.raw`[{"id":9007199254740993,"name":"a \"b: {c}, [d]\\","tags":[[],{},[-1e400]]}]`;
+    const spaced = String.raw`[
+  {
+    "id": 9007199254740993,
+    "name": "a \"b: {c}, [d]\\",
+    "tags": [
+      [],
+      {},
+      [
+        -1e400
+      ]
+    ]
+  }
+]`;
+    const html = "<img src=x onerror=alert({a:1})>";
+    const bodies = { [compact]: spaced, "[]": "[]", [html]: html };
+    const waiting = Object.keys(bodies);
     const { form, send } = await openForm("listPets", (route) => route.fulfill({ body: waiting.shift() ?? "" }));
-    const shownBodies: string[] = [];
-    for (const body of bodies) {
+    for (const shownBody of Object.values(bodies)) {
       await send();
       const response = await form.locator("pre").evaluate(({ textContent }) => String(textContent));
-      shownBodies.push(response.replace(/^(.+\n)*\n/, ""));
-      expect(withoutSpace(shownBodies.at(-1))).toBe(withoutSpace(body));
+      expect(response.replace(/^(.+\n)*\n/, "")).toBe(shownBody);
     }
-    expect(shownBodies[0]).toContain('[\n  {\n    "id": 9007199254740993,\n    "name": "a, \\"b\\": {c} [d]",\n');
-    expect(shownBodies[1]).toBe("[]");
-    expect(shownBodies[3]).toBe("<p>{not: JSON}</p>");
     expect(await form.locator("img").count()).toBe(0);
-  });
-
-  it("accepts a key as it was pasted", async () => {
-    const { page, form } = await openForm("listPets");
-    const pasted = ["Bearer K", "Authorization: Bearer K", "'K'\t", '"authorization: bearer K" ', ' Bearer "K"', "“K”"];
-    for (const text of pasted) {
-      await form.getByLabel("API key").fill(text.replace("K", () => API_KEY));
-      expect(await page.locator(".key").last().inputValue(), text).toBe(API_KEY);
-    }
   });
 
   it("says what to do if it is not known whether the animal was added", async () => {
@@ -283,7 +273,6 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
       boxOf(page, "section:has(#createPet) .beside"),
     ]);
     expect(request.x).toBeGreaterThan(title.x + title.width);
-    expect(await page.locator("section:has(#createPet) .request").innerText()).toMatch(/^POST \/pets\s+createPet$/);
     expect(example.x).toBe(request.x);
     await page.locator("#createPet-422").scrollIntoViewIfNeeded();
     const sticky = await boxOf(page, "section:has(#createPet) .beside");
@@ -291,7 +280,7 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     expect(sticky.y + sticky.height).toBeLessThanOrEqual(900);
   });
 
-  it.each([768, 1280, 1366, 1440, 1920])("cuts off no code, and marks one entry, %d pixels wide", async (width) => {
+  it.each([768, 1280, 1440])("cuts off no code, and marks one entry, %d pixels wide", async (width) => {
     const { page } = await openPage(ORIGIN, { viewport: { width: 390, height: 900 } });
     await page.setViewportSize({ width, height: 900 });
     for (const tab of ["JavaScript", "Python", "curl"]) {
@@ -302,7 +291,7 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     if (width >= 960) expect(await page.locator("nav a:target-current").count()).toBe(1);
   });
 
-  it("has contents on a phone that open from everywhere and close, and code that the keyboard scrolls", async () => {
+  it("has contents on a phone that open from everywhere and close", async () => {
     const { page } = await openPage(`${ORIGIN}#createPet-422`, { viewport: { width: 390, height: 844 } });
     const contents = page.getByRole("link", { name: "Contents", exact: true });
     const bar = await boxOf(page, ".contents");
@@ -313,13 +302,6 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     expect((await boxOf(page, "#contents")).y).toBeLessThan(24);
     await page.locator("#contents").getByRole("link", { name: "Add an animal" }).click();
     expect(await page.locator("#contents").isVisible()).toBe(false);
-    const code = page.locator("section:has(#createPet) pre > code").first();
-    await code.focus();
-    await page.keyboard.press("ArrowRight");
-    await expect.poll(() => code.evaluate((element) => element.scrollLeft)).toBeGreaterThan(0);
-    await page.setViewportSize({ width: 844, height: 390 });
-    await page.locator("#createPet-422").scrollIntoViewIfNeeded();
-    expect(await contents.evaluate((element) => element.getBoundingClientRect().bottom)).toBeLessThan(0);
   });
 
   it.each([
@@ -328,11 +310,10 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
   ])("has, at $origin, the address $address and the key $key", async ({ origin, address, key }) => {
     const { page } = await openPage(origin);
     await expectFilledIn(page, { address, key });
-    const keys = page.locator(".key");
-    for (const field of await keys.all()) expect(await field.inputValue()).toBe(key.replace(PLACEHOLDERS.key, ""));
-    expect(await keys.count()).toBe(describedOperations.length);
     await page.evaluate(OPEN_FORMS);
-    await keys.first().fill("key");
+    const field = page.getByLabel("API key").first();
+    expect(await field.inputValue()).toBe(key.replace(PLACEHOLDERS.key, ""));
+    await field.fill("key");
     const [request] = await Promise.all([
       page.waitForRequest(/\/v1\//),
       page.getByRole("button", { name: "Send", exact: true }).first().click(),
