@@ -26,7 +26,7 @@ it.skipIf(SKIPPED)(`keeps the project's Node only if the user's is too old${LOCA
   };
   // npm 10 removes the link, and this restores it.
   const restored = [true, "npm rebuild --ignore-scripts\nnpm run types\n"];
-  for (const version of ["20.20.2", "22.17.1", "23.11.1", "24.2.0"]) expect(await prepare(version)).toEqual(restored);
+  for (const version of ["22.17.1", "23.11.1", "24.2.0"]) expect(await prepare(version)).toEqual(restored);
   const removed = [false, "npm run types\n"];
   for (const version of ["22.18.0", "24.3.0", "25.0.0"]) expect(await prepare(version)).toEqual(removed);
   rmSync(folder, { recursive: true });
