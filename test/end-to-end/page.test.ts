@@ -291,7 +291,7 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     if (width >= 960) expect(await page.locator("nav a:target-current").count()).toBe(1);
   });
 
-  it("has contents on a phone that open from everywhere and close", async () => {
+  it("has contents on a phone that open from everywhere and close, and code that the keyboard can scroll", async () => {
     const { page } = await openPage(`${ORIGIN}#createPet-422`, { viewport: { width: 390, height: 844 } });
     const contents = page.getByRole("link", { name: "Contents", exact: true });
     const bar = await boxOf(page, ".contents");
@@ -302,6 +302,8 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     expect((await boxOf(page, "#contents")).y).toBeLessThan(24);
     await page.locator("#contents").getByRole("link", { name: "Add an animal" }).click();
     expect(await page.locator("#contents").isVisible()).toBe(false);
+    await page.locator("pre > code").first().focus();
+    expect(await page.evaluate("document.activeElement.localName")).toBe("code");
   });
 
   it.each([
