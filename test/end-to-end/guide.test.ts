@@ -133,10 +133,7 @@ let rex = 0; // the id of the animal of the first call, after which the list sta
 
 process.setMaxListeners(100); // Each example that runs listens for the end of this process.
 
-/**
- * Runs an example in a new folder, with the files of an earlier run. `failures`: of its first requests, by their names
- * or statuses.
- */
+/** Runs an example, with the files of an earlier run. `failures`: of its first requests, by name or status. */
 async function runExample([file = "", ...options]: string[], example: string, failures: string[] = [], files?: string) {
   const here = mkdtempSync(join(folder, "run-"));
   if (files) cpSync(files, here, { recursive: true });

@@ -70,7 +70,7 @@ it("fails if anything else answers, and prints nothing that controls a terminal"
 describe("npm run test:deployed", () => {
   it.each([
     "https://api.example.com/v1",
-    "https://animal-store-production.acme-staging.workers.dev/v1",
+    "https://api.acme-staging.workers.dev/v1",
     "https://animal-store-production-staging.example.com/v1",
     "https://mystaging.example.com/v1",
   ])("rejects %s, which is not known to be for tests", async (address) => {
