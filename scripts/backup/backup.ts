@@ -3,12 +3,15 @@
 // link.
 
 import { randomUUID } from "node:crypto";
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { command } from "./command.ts";
 import { readLines, type Store } from "./wrangler-store.ts";
 
 /** Returns the text to end with. Throws with a message for the operator. */
 export async function backup(store: Store, file: string): Promise<string> {
+  if (existsSync(file)) {
+    throw new Error(`${file} already exists, and a backup never overwrites anything. Name a different file.`);
+  }
   const partial = `${file}.${randomUUID()}.partial`;
   // Readable only by its owner, because it has Idempotency-Keys.
   const output = openSync(partial, "wx", 0o600);

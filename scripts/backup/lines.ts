@@ -37,7 +37,7 @@ const Row = z.strictObject(shape, { error: (issue) => unknown.error(issue) ?? "i
 type Row = z.infer<typeof Row>;
 
 // The longest line of a file, in bytes. An animal of which every character is an escape fits.
-const LINE_BYTES = BODY_LIMIT;
+export const LINE_BYTES = BODY_LIMIT;
 
 /** The row of a line, by the service's own rules, or what is wrong with it. */
 export function checkRow(bytes: Uint8Array): Row | string {
@@ -59,12 +59,13 @@ const STATEMENT_LENGTH = 7_000;
 /**
  * The statements that store lines: from JSON, because the text of an SQL string would end at U+0000, and many lines in
  * each, because a statement takes longer than a row. A row that is there already, with its id or its Idempotency-Key,
- * is skipped.
+ * is skipped. One that breaks a CHECK fails, which INSERT OR IGNORE would skip too.
  */
 export function* insertSql(lines: Iterable<string>): Generator<string> {
   let rows = "";
   for (const line of lines) {
-    // Locally, Wrangler removes BEGIN TRANSACTION from a file of SQL, even from a name.
+    // A string may contain anything else: D1 finds the end of a statement as SQLite does (ingestSql in workerd's
+    // sqlite.c++). But locally, Wrangler removes BEGIN TRANSACTION from a file of SQL, even from a name.
     const row = line.replaceAll("'", "''").replaceAll("BEGIN TRANSACTION", "BEGIN\\u0020TRANSACTION");
     rows += rows ? `,${row}` : row;
     if (rows.length < STATEMENT_LENGTH) continue;
@@ -74,6 +75,7 @@ export function* insertSql(lines: Iterable<string>): Generator<string> {
   if (rows) yield insertRows(rows);
 }
 
+// Without WHERE, SQLite would take ON CONFLICT for a join.
 const insertRows = (rows: string) =>
-  `INSERT OR IGNORE INTO pets (${COVERED_COLUMNS.join(", ")})
-  SELECT ${VALUES.join(", ")} FROM json_each('[${rows}]');\n`;
+  `INSERT INTO pets (${COVERED_COLUMNS.join(", ")}) SELECT ${VALUES.join(", ")} FROM json_each('[${rows}]')
+  WHERE true ON CONFLICT DO NOTHING;\n`;

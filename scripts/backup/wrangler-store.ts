@@ -64,7 +64,7 @@ export async function openStore(environment: string, run: typeof wrangler = wran
   if (stored === covered) return store;
   throw new Error(`${environment} has the columns ${stored || "(none)"}, but this version covers ${covered}.
 If columns are missing, run: npx wrangler d1 migrations apply DB ${flags.join(" ")}
-If there are more, add them to scripts/backup/lines.ts, or use the version that has them.`);
+If there are more, run this command from a commit that covers them.`);
 }
 
 // A page is one string, which D1 limits to 2,000,000 bytes. Starting Wrangler for each takes a second.

@@ -144,7 +144,7 @@ If that is a new version, only its settings or addresses failed: repeating does 
   }
   console.log(goBack);
   if (secrets.includes("MAINTENANCE")) {
-    console.log('The service was closed when this began: "Open the service" in docs/OPERATIONS.md.');
+    console.log("The service was closed when this began. Open it when your procedure says so.");
   }
 }
 

@@ -65,6 +65,10 @@ describe("a file", () => {
     expect((await faultsOf("{\n".repeat(5000))).length).toBe(10);
   });
 
+  it("that does not end is read to its first overlong line", async () => {
+    expect(await faultsOf(`${"x".repeat(40_000_000)}\n{\n`)).toEqual(["line 1: is longer than 16384 bytes"]);
+  });
+
   it("must not be empty", async () => {
     await expect(read("")).rejects.toThrow(`${file} is empty. Name a file with`);
   });

@@ -107,7 +107,7 @@ it.each([
   expect(await deploy()).toBe("");
   expect(printed.slice(-2)).toEqual([
     `The version before: ${shown}\nTo go back: "A new version is bad" in docs/OPERATIONS.md.`,
-    'The service was closed when this began: "Open the service" in docs/OPERATIONS.md.',
+    "The service was closed when this began. Open it when your procedure says so.",
   ]);
 });
 
