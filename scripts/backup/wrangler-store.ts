@@ -64,7 +64,7 @@ export async function openStore(environment: string, run: typeof wrangler = wran
   if (stored === covered) return store;
   throw new Error(`${environment} has the columns ${stored || "(none)"}, but this version covers ${covered}.
 If columns are missing, run: npx wrangler d1 migrations apply DB ${flags.join(" ")}
-If there are more, run this command from a commit that covers them.`);
+If there are more, run this from a commit that covers them (scripts/backup/lines.ts).`);
 }
 
 // A page is one string, which D1 limits to 2,000,000 bytes. Starting Wrangler for each takes a second.

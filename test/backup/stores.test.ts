@@ -93,7 +93,7 @@ describe("backup and restore", () => {
     const covered = COVERED_COLUMNS.map((column) => `pets.${column}`).join(", ");
     const message = (stored: string) => `staging has the columns ${stored}, but this version covers ${covered}.
 If columns are missing, run: npx wrangler d1 migrations apply DB --env staging --remote
-If there are more, add them to`;
+If there are more, run this from a commit`;
     database.sqlite.exec("CREATE TABLE toys (id INTEGER PRIMARY KEY); ALTER TABLE pets ADD COLUMN toy_id INTEGER");
     await expect(database.openAgain()).rejects.toThrow(message(`${covered}, pets.toy_id, toys.id`));
     database.sqlite.exec("DROP TABLE pets; DROP TABLE toys");
