@@ -5,7 +5,6 @@ import { setTimeout as wait } from "node:timers/promises";
 import { isSecretName } from "../../src/http/authentication.ts";
 import { CLOSED } from "../../src/http/maintenance.ts";
 import { CALLER_HEADER, VERSION_HEADER } from "../../src/http/responses.ts";
-import { printable } from "../command-line.ts";
 
 export type Target = {
   /** The base URL, which ends in /v1. */
@@ -52,7 +51,7 @@ async function send({ base, version, key, onSecret }: Target, path: string, requ
   /** For messages, what a server can have sent: shortened, on one line, and without the key. */
   const excerpt = (text: string, length = 300) => {
     const hidden = key ? text.replaceAll(key, "<key>").replaceAll(encodeURIComponent(key), "<key>") : text;
-    return printable(hidden.replaceAll(/\s+/g, " ").slice(0, length));
+    return hidden.replaceAll(/\s+/g, " ").slice(0, length);
   };
   const url = excerpt(base + path);
   const [response, text] = await fetchText(base + path, request).catch(({ message, cause }: Error) => {

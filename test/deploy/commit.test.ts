@@ -100,6 +100,7 @@ it("says how far the commit is from origin/main", async () => {
   git(folder, "update-ref", "refs/remotes/origin/main", "HEAD");
   git(folder, "switch", "--quiet", "--detach", "HEAD~1");
   expect(distance()).toBe("1 behind and 0 ahead of origin/main, as last fetched");
+  git(folder, "switch", "--quiet", "main");
   const shallow = join(folder, "shallow");
   git(folder, "clone", "--quiet", "--depth=1", pathToFileURL(folder).href, shallow);
   const { distance: shallowDistance } = await project(shallow);

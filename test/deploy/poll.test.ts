@@ -98,6 +98,7 @@ describe("the smoke test", () => {
 
   it.each([
     ["POST /pets", [201, REX.replace("9223372036854775807", "9223372036854776000")], "expected 201 "],
+    ["POST /pets", [200, REX, { Location: "/v1/pets/1" }], "expected 201 "],
     ["POST /pets", [201, REX], "with Location: /v1/pets/1, got 201"],
     ["GET /pets", [401, '{"code":"unauthorized"', { "WWW-Authenticate": CHALLENGE }], 'error="invalid_token", got 401'],
     ["GET /pets?limit=1", [200, `[${REX},${ADA}]`], "expected 200 "],
