@@ -118,7 +118,7 @@ const network = await startServer(async (request, response) => {
   const { status, headers: others, text: answer } = await send(ORIGIN + path, options);
   const shown = ["Location", "Link"].filter((name) => others.has(name)).map((name) => `${name}: ${others.get(name)}`);
   received.push(anyStore([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...shown, "", answer].join("\n")));
-  run.ids.push(JSON.parse(answer).id);
+  if (answer) run.ids.push(JSON.parse(answer).id);
   others.delete("Content-Length");
   const body = answer.replaceAll('"categoryId":7,', `"categoryId":${BIG},`);
   if (/^\d/.test(failure)) return response.writeHead(Number(failure), { "Retry-After": "1" }).end("error code: 1015");
