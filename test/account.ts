@@ -33,7 +33,7 @@ export async function startAccount() {
   function serve(section: Section, { method, url = "", headers }: IncomingMessage, sent: string): Canned {
     const version = account.live[section]?.split(" ")[0] ?? "";
     const request = `${method} ${url.replace(/^\/v1/, "")}`;
-    account.onMoment(section === "staging" ? request : `trial ${request}`);
+    account.onMoment(request);
     const [status, body, others] = account.onRequest(version, request, sent) ?? answerOf(request, headers, sent);
     return [status, body, { "Worker-Version": version, ...others }];
   }

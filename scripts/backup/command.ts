@@ -24,7 +24,7 @@ export async function command(name: string, work: Work, next: string) {
   }
 }
 
-/** What failed, and `next` if that was Wrangler. Other messages say what to do. */
+/** What failed, and `next`: what to do if Wrangler failed. */
 export const explain = (failure: Error, next: string): string =>
   failure instanceof WranglerFailed ? `${failure.message}\n${next}` : failure.message;
 

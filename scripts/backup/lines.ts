@@ -36,7 +36,7 @@ const unknown = noOther("property", shape);
 const Row = z.strictObject(shape, { error: (issue) => unknown.error(issue) ?? "is not a JSON object" });
 type Row = z.infer<typeof Row>;
 
-// The longest line of a file, in bytes. An animal of which every character is an escape fits.
+/** The longest line of a file, in bytes. An animal of which every character is an escape fits. */
 export const LINE_BYTES = BODY_LIMIT;
 
 /** The row of a line, by the service's own rules, or what is wrong with it. */

@@ -122,6 +122,7 @@ If that is a new version, only its settings or addresses failed: repeating does 
   });
   progress.release = release;
   const { version, base: reported, warnings } = await release;
+  progress.release = undefined;
   const base = given ?? reported;
   const goBack = `The version before: ${before}\nTo go back: "A new version is bad" in docs/OPERATIONS.md.`;
   progress.ending = `Version ${version} is live. ${goBack}`;
