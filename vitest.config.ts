@@ -27,55 +27,49 @@ const ittyRouter: Plugin = {
   load: { filter: { id: /\/node_modules\/itty-router\// }, handler: (id) => readFile(id, "utf8") },
 };
 
-// The mode is "deployed" for a deployed service instead of a local one.
+const workerTests = {
+  plugins: [worker, ittyRouter],
+  test: {
+    name: "worker",
+    include: ["test/worker/**/*.test.ts"],
+    setupFiles: ["test/worker/setup.ts"],
+    // The pool for Workers ignores the source maps of cached modules: failures would point at the wrong lines.
+    fsModuleCache: false,
+    // One runtime for all files starts faster than one for each. It is safe because every test starts with an empty
+    // database and without mocks.
+    isolate: false,
+    restoreMocks: true,
+  },
+};
+const repositoryTests = { test: { name: "repository", include: ["test/repository/**/*.test.ts"] } };
+
+/** Tests over HTTP. `mode`: "deployed" for all of them against a deployed service, "smoke" for its smoke test. */
+const endToEnd = (mode: string) => ({
+  test: {
+    name: "end-to-end",
+    include: [mode === "smoke" ? "test/end-to-end/smoke.test.ts" : "test/end-to-end/**/*.test.ts"],
+    globalSetup: `test/end-to-end/${mode === "test" ? "local" : "deployed"}-setup.ts`,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 30_000 } },
+  },
+});
+
+/** Tests that start commands, each of which can take seconds. */
+const commands = (name: string) => ({
+  test: { name, include: [`test/${name}/**/*.test.ts`], testTimeout: 300_000, hookTimeout: 300_000 },
+});
+
 export default defineConfig(({ mode }) => ({
   test: {
+    ...(mode !== "test" && { reporters: "verbose", retry: 1 }),
     // With two processors Vitest would use only one worker, but these tests often wait for other processes.
     maxWorkers: 2,
     // The service logs the use of its keys, which tests change all the time.
     onConsoleLog: (line) => !line.includes(" is in use (logged once an hour)"),
-    projects: [
-      {
-        plugins: [worker, ittyRouter],
-        test: {
-          name: "worker",
-          include: ["test/worker/**/*.test.ts"],
-          setupFiles: ["test/worker/setup.ts"],
-          // The pool for Workers ignores the source maps of cached modules: failures would point at the wrong lines.
-          fsModuleCache: false,
-          // One runtime for all files starts faster than one for each. It is safe because every test starts with an
-          // empty database and without mocks.
-          isolate: false,
-          restoreMocks: true,
-        },
-      },
-      { test: { name: "repository", include: ["test/repository/**/*.test.ts"] } },
-      {
-        test: {
-          name: "end-to-end",
-          include: ["test/end-to-end/**/*.test.ts"],
-          globalSetup: `test/end-to-end/${mode === "deployed" ? "deployed" : "local"}-setup.ts`,
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
-          expect: { poll: { timeout: 30_000 } },
-        },
-      },
-      {
-        test: {
-          name: "backup",
-          include: ["test/backup/**/*.test.ts"],
-          testTimeout: 300_000,
-          hookTimeout: 300_000,
-        },
-      },
-      {
-        test: {
-          name: "deploy",
-          include: ["test/deploy/**/*.test.ts"],
-          testTimeout: 300_000,
-          hookTimeout: 300_000,
-        },
-      },
-    ],
+    projects:
+      mode === "test"
+        ? [workerTests, repositoryTests, endToEnd(mode), commands("backup"), commands("deploy")]
+        : [endToEnd(mode)],
   },
 }));

@@ -2,7 +2,6 @@
 // commit serves.
 
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -19,44 +18,24 @@ export function currentCommit(): string {
   }
 }
 
-/**
- * The abbreviated hash, or `unknown` without a repository, as in an archive. Throws if any file differs, or Git fails.
- */
+/** The abbreviated hash. Throws if any file differs, or if the folder is not a repository. */
 export function committed(): string {
-  if (!existsSync(join(ROOT, ".git"))) return "unknown";
   const hash = abbreviatedHash();
   const files = changedFiles();
   if (!files) return hash;
-  throw new Error(`A deployment takes a commit, and these files are not in it, or may differ:
-${files}
-Commit or remove them, or deploy the folder as it is, without a test: npx wrangler deploy --env <environment>`);
+  throw new Error(`A deployment takes a commit, and these files are not in it, or may differ:\n${files}
+Commit or remove them.`);
 }
 
-/** How far the commit is from origin/main, as it was last fetched. Empty if that is unknown. */
-export function distance(): string {
-  try {
-    abbreviatedHash();
-    // Counts are wrong without the whole history, which a workflow does not have.
-    if (git("rev-parse", "--is-shallow-repository") === "true") return "";
-    const counts = git("rev-list", "--left-right", "--count", "refs/remotes/origin/main...HEAD");
-    const [behind, ahead] = counts.split("\t");
-    return `${behind} behind and ${ahead} ahead of origin/main, as last fetched`;
-  } catch {
-    return "";
-  }
-}
-
-/** What would be deployed and is not in the commit, or may differ from it, with a reason if Git would not show it. */
+/** What would be deployed and is not in the commit, or may differ from it. */
 function changedFiles(): string {
   const generated = ":!src/worker-configuration.d.ts";
-  const ignored = git("ls-files", "--others", "--ignored", "--exclude-standard", "--", "src", "migrations", generated);
-  // A small letter: --assume-unchanged. S: --skip-worktree, or a sparse checkout.
-  const hidden = git("ls-files", "-v").match(/^[a-zS] .*/gm) ?? [];
   return [
     // An untracked migration would be applied, too.
     git("status", "--porcelain", "--untracked-files", "--ignore-submodules=none"),
-    ignored.replaceAll(/^.+/gm, "$& (ignored by Git)"),
-    ...hidden.map((line) => `${line.slice(2)} (marked assume-unchanged or skip-worktree)`),
+    git("ls-files", "--others", "--ignored", "--exclude-standard", "--", "src", "migrations", generated),
+    // What Git was told not to look at. A small letter: --assume-unchanged. S: --skip-worktree, or a sparse checkout.
+    ...(git("ls-files", "-v").match(/^[a-zS] .*/gm) ?? []),
   ]
     .filter(Boolean)
     .join("\n");

@@ -1,9 +1,8 @@
-// The environments: the deployed ones, as wrangler.toml describes them, and the local one.
+// The environments: their names, which addresses are known to be theirs, and the tables of the local one.
 
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parse } from "smol-toml";
-import { WRANGLER_TOML, wrangler } from "./wrangler.ts";
+import { wrangler } from "./wrangler.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 // Next to the local database, so that removing the store removes this too.
@@ -12,38 +11,31 @@ const APPLIED = join(ROOT, ".wrangler/state/v3/d1/applied-migrations.txt");
 /** The environment of `npm run dev`, which works without an account. */
 export const LOCAL = "local";
 
-/** The section of wrangler.toml for the trial Worker of an environment, on which a deployment is tested. */
-export const trialOf = (name: string) => `${name}-trial`;
+/** The deployed environments, as wrangler.toml describes them. */
+export const ENVIRONMENTS = ["staging", "production"] as const;
+export type Environment = (typeof ENVIRONMENTS)[number];
 
-/** What the scripts read of a section of wrangler.toml. */
-interface Section {
-  name?: string;
-  d1_databases?: { database_name?: string; database_id?: string }[];
+/** The host names of this machine. */
+const THIS_MACHINE = /^(localhost|127(\.\d+){3}|\[::1\])$/;
+
+/**
+ * A base URL, without a slash at its end. A key sent over plain HTTP can be read on the way, so that is possible only
+ * on this machine. Throws with a message for the operator, which does not quote a password in it.
+ */
+export function parseBase(source: string, text: string): string {
+  const url = URL.parse(text);
+  const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && THIS_MACHINE.test(url.hostname));
+  const path = url?.pathname.replace(/\/+$/, "") ?? "";
+  if (url && isSafe && path.endsWith("/v1")) return url.origin + path;
+  throw new Error(`${source} must be an https URL, or an http URL of localhost, that ends in /v1.`);
 }
 
-/** The sections of wrangler.toml by name. That of the top level, which is not deployed, has an empty name. */
-export function readSections(): Record<string, Section> {
-  const { env = {}, ...topLevel } = parse(readFileSync(WRANGLER_TOML, "utf8"));
-  return { ...(env as Record<string, Section>), "": topLevel };
-}
-
-/** The names of the deployed environments. */
-export function environmentNames(sections = readSections()): string[] {
-  return Object.keys(sections).filter((name) => name && !name.endsWith(trialOf("")));
-}
-
-/** Throws if the environment is not in wrangler.toml. */
-export function readEnvironment(name: string) {
-  const sections = readSections();
-  const names = environmentNames(sections);
-  if (!names.includes(name)) throw new Error(`The environment must be ${names.join(" or ")}.`);
-  return { name, worker: sections[name]?.name ?? `${sections[""]?.name}-${name}` };
-}
-
-/** The names of the secrets of an environment's Worker. Throws WranglerFailed. */
-export async function secretNames(name: string, run: typeof wrangler): Promise<string[]> {
-  const secrets: { name: string }[] = JSON.parse(await run(["secret", "list", "--env", name]));
-  return secrets.map((secret) => secret.name);
+/** Whether a base URL is known to be for tests, which may leave animals there. */
+export function isForTests(base: string): boolean {
+  const { hostname } = new URL(base);
+  if (THIS_MACHINE.test(hostname)) return true;
+  const [label = ""] = hostname.split(".");
+  return /\bstaging\b/.test(label) && !label.includes("animal-store-production");
 }
 
 /**

@@ -1,7 +1,7 @@
-// Runs the project's own Wrangler. A command that has started is allowed to finish, even if the operator presses
-// Ctrl-C: it is unknown how far an interrupted command got. Only the end of this process cuts it off.
+// Runs the project's own Wrangler. Ctrl-C in a terminal does not reach it, because it is unknown how far an interrupted
+// command got: only this process ends it, and at the latest when it ends itself.
 
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, type StdioOptions, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -13,11 +13,31 @@ import { stripVTControlCharacters } from "node:util";
 const WRANGLER = createRequire(import.meta.url).resolve("wrangler");
 
 // Passed to every command: otherwise a wrangler.json in any folder above would win.
-export const WRANGLER_TOML = join(import.meta.dirname, "../wrangler.toml");
+const WRANGLER_TOML = join(import.meta.dirname, "../wrangler.toml");
 
 // Without the banner, Wrangler does not ask the registry for its newest version either. Below this log level, it would
-// not print JSON. Its log files would keep copies of whole stores, readable by everyone.
-const OUTPUT = { WRANGLER_HIDE_BANNER: "true", WRANGLER_LOG: "log", WRANGLER_WRITE_LOGS: "false" };
+// not print JSON. Its log files would keep copies of whole stores, readable by everyone. The last one would rename the
+// Worker.
+const SETTINGS = {
+  WRANGLER_HIDE_BANNER: "true",
+  WRANGLER_LOG: "log",
+  WRANGLER_WRITE_LOGS: "false",
+  WRANGLER_CI_OVERRIDE_NAME: undefined,
+};
+
+/** Starts a command with these environment variables in addition. It and its child processes end with this process. */
+export function startWrangler(args: string[], stdio: StdioOptions, env: NodeJS.Dict<string> = {}): ChildProcess {
+  const child = spawn(process.execPath, ["--no-warnings", WRANGLER, ...args, "--config", WRANGLER_TOML], {
+    env: { ...process.env, ...SETTINGS, ...env },
+    stdio,
+    detached: true,
+    windowsHide: true,
+  });
+  const end = () => killTree(child, "SIGKILL");
+  process.once("exit", end);
+  child.once("close", () => process.off("exit", end));
+  return child;
+}
 
 // Failures that repeating the command does not end, and what to do instead. What Wrangler itself advises would do harm
 // here: an account that is deleted soon, an id in wrangler.toml, which is committed, or a database that is created near
@@ -25,20 +45,12 @@ const OUTPUT = { WRANGLER_HIDE_BANNER: "true", WRANGLER_LOG: "log", WRANGLER_WRI
 const REMEDIES: [RegExp, string][] = [
   [/string or blob too big/, "$&: a row, or a page of rows, is too large for one answer of D1."],
   [/set a CLOUDFLARE_API_TOKEN/, "Run npx wrangler login, or set the CLOUDFLARE_API_TOKEN environment variable."],
-  [
-    /Worker "([\w-]+)" \(env: ([\w-]+)\) not found/,
-    `The Worker $1 does not exist in this account (npx wrangler whoami). Create its database, if that does not exist
-either ("Set up an environment" in docs/OPERATIONS.md), and the Worker:\nnpx wrangler secret put API_KEY --env $2`,
-  ],
   [/More than one account/, "Set CLOUDFLARE_ACCOUNT_ID to the id of one of your accounts: npx wrangler whoami"],
   [
     /Couldn't find a D1 DB named '([\w-]+)'/,
     `The database $1 does not exist in this account (npx wrangler whoami). Create it, in a location that cannot be
 changed later ("Set up an environment" in docs/OPERATIONS.md):\nnpx wrangler d1 create $1 --location=<location>`,
   ],
-  [/.*code: 7404.*/, '$&\nThe database was deleted: see "Remove or move an environment" in docs/OPERATIONS.md.'],
-  // 10021: it throws when it starts.
-  [/[\s\S]*(Build failed|Running custom build|code: 10021)[\s\S]*/, "$&\nCorrect the commit, and deploy."],
 ];
 
 /** A Wrangler command failed. The message contains what it printed, or the remedy. */
@@ -55,36 +67,23 @@ export class WranglerFailed extends Error {
   }
 }
 
-export interface Options {
-  /** Added to the environment variables. */
-  env?: NodeJS.Dict<string>;
-  /** Gets what a command that succeeds prints to its standard error, such as warnings. */
-  warn?: (text: string) => void;
-}
-
 /**
- * Runs a command without showing what it prints. Returns its standard output. The command and its child processes (such
- * as a local database) end with this process. Throws WranglerFailed.
+ * Runs a command without showing what it prints, and returns its standard output. Without a terminal, Wrangler answers
+ * its own questions with the default. Throws WranglerFailed.
  */
-export async function wrangler(args: string[], { env, warn }: Options = {}): Promise<string> {
-  const child = spawn(process.execPath, ["--no-warnings", WRANGLER, ...args, "--config", WRANGLER_TOML], {
-    env: { ...process.env, ...OUTPUT, WRANGLER_CI_OVERRIDE_NAME: undefined, ...env },
-    // Without a terminal Wrangler asks nothing, and answers its own questions with the default.
-    stdio: ["ignore", "pipe", "pipe"],
-    // Out of reach of the terminal's Ctrl-C.
-    detached: true,
-    windowsHide: true,
-  });
-  const end = () => killTree(child, "SIGKILL");
-  process.once("exit", end);
-  const [output, errors, [status]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
-  process.off("exit", end);
-  if (status !== 0) {
-    const command = args.slice(0, 2).filter((arg) => !arg.startsWith("-"));
-    throw new WranglerFailed(command.join(" "), output + errors);
-  }
-  if (errors.trim()) warn?.(stripVTControlCharacters(errors).trim());
-  return output;
+export async function wrangler(args: string[]): Promise<string> {
+  const child = startWrangler(args, ["ignore", "pipe", "pipe"]);
+  const { stdout, stderr } = child;
+  if (!stdout || !stderr) throw new Error("Wrangler was started without its output.");
+  const [output, errors, [status]] = await Promise.all([text(stdout), text(stderr), once(child, "close")]);
+  if (status === 0) return output;
+  throw new WranglerFailed(
+    args
+      .slice(0, 2)
+      .filter((arg) => !arg.startsWith("-"))
+      .join(" "),
+    output + errors,
+  );
 }
 
 /**

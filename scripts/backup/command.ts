@@ -1,7 +1,7 @@
 // What backup and restore share as commands: their arguments, and how they end.
 
 import { exit, onInterruption, printable, readArguments } from "../command-line.ts";
-import { environmentNames, LOCAL } from "../environment.ts";
+import { ENVIRONMENTS, LOCAL } from "../environment.ts";
 import { WranglerFailed } from "../wrangler.ts";
 import { openStore, type Store } from "./wrangler-store.ts";
 
@@ -12,7 +12,7 @@ type Work = (store: Store, file: string) => Promise<string>;
  * to do after an interruption or a failure of Wrangler.
  */
 export async function command(name: string, work: Work, next: string) {
-  const known = [LOCAL, ...environmentNames()];
+  const known = [LOCAL, ...ENVIRONMENTS];
   const usage = `npm run ${name} -- <${known.join("|")}> <file>`;
   const [environment, file] = await readArguments(usage, (args) => parseArguments(args, known));
   // The default action would skip what cleans up on `exit`.

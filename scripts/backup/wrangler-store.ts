@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { INT64 } from "../../src/values/int64.ts";
 import { parseJson, printJson } from "../../src/values/json.ts";
-import { applyLocalMigrations, LOCAL, secretNames } from "../environment.ts";
+import { applyLocalMigrations, LOCAL } from "../environment.ts";
 import { retry, wrangler } from "../wrangler.ts";
 import { COVERED_COLUMNS, ROW_JSON, STORED_COLUMNS } from "./lines.ts";
 
@@ -56,7 +56,8 @@ export async function openStore(environment: string, run: typeof wrangler = wran
 
     /** Whether the service of an environment in an account is closed to callers. */
     async isClosed(): Promise<boolean> {
-      return (await secretNames(environment, repeat)).includes("MAINTENANCE");
+      const secrets: { name: string }[] = JSON.parse(await repeat(["secret", "list", "--env", environment]));
+      return secrets.some(({ name }) => name === "MAINTENANCE");
     },
   };
   const stored = (await store.query(STORED_COLUMNS)).join(", ");

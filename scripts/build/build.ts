@@ -8,7 +8,7 @@ import { currentCommit } from "../commit.ts";
 import { applyLocalMigrations } from "../environment.ts";
 
 const SECRETS = join(import.meta.dirname, "../../.dev.vars");
-const { WRANGLER_COMMAND, IS_TESTED } = process.env;
+const { WRANGLER_COMMAND, IN_DEPLOYMENT } = process.env;
 const commit = currentCommit();
 
 try {
@@ -20,11 +20,10 @@ try {
   console.error("The site was not updated:", error);
 }
 if (WRANGLER_COMMAND === "dev") await prepareLocalService();
-// scripts/deploy/deploy.ts does what plain `wrangler deploy` leaves out.
-if (WRANGLER_COMMAND === "deploy" && !IS_TESTED) {
-  console.log(`This is commit ${commit || "unknown"}, and callers get it without a test. Migrations are not applied:
-npm run deploy:<environment> does both. If the database does not exist, Wrangler creates it near this computer, for
-good.`);
+// scripts/deploy.ts does what plain `wrangler deploy` leaves out.
+if (WRANGLER_COMMAND === "deploy" && !IN_DEPLOYMENT) {
+  console.log(`This is commit ${commit || "unknown"}, and callers get it without a test. Migrations are not applied.
+npm run deploy does both. If the database does not exist, Wrangler creates it near this computer, for good.`);
 }
 
 /**

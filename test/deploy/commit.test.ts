@@ -64,45 +64,21 @@ it("finds what Git does not show", async () => {
   for (const file of ["src/assumed.ts", "src/skipped.ts"]) place(file, "changed");
   expect(git(folder, "status", "--porcelain")).toBe("");
   expect(committed).toThrow(`may differ:
-migrations/0003.local.sql (ignored by Git)
-src/site/.env (ignored by Git)
-src/assumed.ts (marked assume-unchanged or skip-worktree)
-src/skipped.ts (marked assume-unchanged or skip-worktree)
+migrations/0003.local.sql
+src/site/.env
+h src/assumed.ts
+S src/skipped.ts
 `);
   expect(currentCommit()).toBe(`${hash}-dirty`);
 });
 
-it("takes a folder without .git, and no folder whose Git does not work", async () => {
+it("takes no folder that is not the root of a repository, or whose Git does not work", async () => {
   git(folder, "init", "--quiet");
   commit(folder);
-  const archive = join(folder, "archive");
-  const { committed, currentCommit, distance } = await project(archive);
-  git(folder, "update-ref", "refs/remotes/origin/main", "HEAD");
-  expect([committed(), currentCommit(), distance()]).toEqual(["unknown", "", ""]);
-  mkdirSync(join(archive, ".git"));
+  const { committed, currentCommit } = await project(join(folder, "archive"));
   expect(committed).toThrow("This folder is not the root of a Git repository.");
   vi.stubEnv("PATH", "");
   expect(committed).toThrow("git rev-parse failed: spawnSync git ENOENT");
-  expect([currentCommit(), distance()]).toEqual(["", ""]);
+  expect(currentCommit()).toBe("");
   vi.unstubAllEnvs();
-});
-
-it("says how far the commit is from origin/main", async () => {
-  const { distance } = await project();
-  git(folder, "init", "--quiet", "--initial-branch=main");
-  commit(folder);
-  expect(distance()).toBe("");
-  git(folder, "update-ref", "refs/remotes/origin/main", "HEAD");
-  expect(distance()).toBe("0 behind and 0 ahead of origin/main, as last fetched");
-  commit(folder);
-  commit(folder);
-  expect(distance()).toBe("0 behind and 2 ahead of origin/main, as last fetched");
-  git(folder, "update-ref", "refs/remotes/origin/main", "HEAD");
-  git(folder, "switch", "--quiet", "--detach", "HEAD~1");
-  expect(distance()).toBe("1 behind and 0 ahead of origin/main, as last fetched");
-  git(folder, "switch", "--quiet", "main");
-  const shallow = join(folder, "shallow");
-  git(folder, "clone", "--quiet", "--depth=1", pathToFileURL(folder).href, shallow);
-  const { distance: shallowDistance } = await project(shallow);
-  expect(shallowDistance()).toBe("");
 });

@@ -1,41 +1,42 @@
-// A deployed service for the tests over HTTP (`npm run test:deployed`). No test runs if it does not answer or does not
-// have the key, or if its address is not known to be for tests, because the tests leave animals there.
+// A deployed service for the tests over HTTP. All of them (`npm run test:deployed`) leave animals there, so its address
+// must be known to be for tests, and it must be open to the key. The smoke test (`npm run smoke`) leaves nothing, so it
+// runs against any service, with or without a key.
 
 import type { TestProject } from "vitest/node";
-import { exit } from "../../scripts/command-line.ts";
-import { ask, isTerminal, readKey } from "../../scripts/deploy/key.ts";
-import { INTERVAL } from "../../scripts/deploy/poll.ts";
-import { parseBase, smoke, THIS_MACHINE, toMessage } from "../../scripts/deploy/smoke.ts";
-import { environmentNames, readEnvironment } from "../../scripts/environment.ts";
+import { ask, exit, isTerminal, readKey } from "../../scripts/command-line.ts";
+import { isForTests, parseBase } from "../../scripts/environment.ts";
+import { askAboutKey } from "../../scripts/key.ts";
 
+// An error that is thrown here would be printed with its stack, and "No test files found" after it.
 export default async function setup(project: TestProject): Promise<void> {
-  const { SMOKE_URL } = process.env;
-  const address = SMOKE_URL || (isTerminal() ? await ask("Base URL of staging, which ends in /v1:") : "");
-  const service = await findService(address, readKey).catch(({ message }: Error) =>
-    exit(`${message}\nThen: npm run test:deployed`, 1),
-  );
-  console.log(`These tests leave some 500 animals in ${service.origin}`);
-  project.provide("service", service);
+  const find = project.vite.config.mode === "smoke" ? findForSmokeTest : findForTests;
+  const service = await find(process.env).catch(({ message }: Error) => exit(message, 1));
+  project.provide("service", { ...service, isDeployed: true });
 }
 
 /** Throws with a message for the operator. */
-export async function findService(address: string, readKey: () => Promise<string>) {
-  const base = parseBase("The base URL", address);
-  if (!isForTests(new URL(base).hostname)) {
+export async function findForTests({ SMOKE_URL }: NodeJS.Dict<string>) {
+  const address = SMOKE_URL || (isTerminal() ? await ask("Base URL of staging, which ends in /v1:") : "");
+  const base = parseBase("SMOKE_URL", address);
+  if (!isForTests(base)) {
     throw new Error(`These tests leave animals behind, and ${base} is not known to be for tests. Give an address of this
 machine, or a host whose first label has the word staging, such as staging.example.com or api-staging.example.com.`);
   }
   const key = await readKey();
-  const limits = { interval: INTERVAL, patience: 15_000 };
-  await smoke({ base, key }, limits).catch((failure: Error) => {
-    throw new Error(toMessage(failure));
-  });
-  return { origin: base.replace(/\/v1$/, ""), key, isDeployed: true };
+  if (!key) throw new Error("These tests need a key: enter it on a terminal, or set the environment variable API_KEY.");
+  const { state, line } = await askAboutKey(base, key);
+  if (state !== "open") throw new Error(line);
+  console.log(`${line}\nThese tests leave some 500 animals there.`);
+  return { origin: base.replace(/\/v1$/, ""), key, skipped: "" };
 }
 
-function isForTests(host: string): boolean {
-  if (THIS_MACHINE.test(host)) return true;
-  const [label = ""] = host.split(".");
-  const others = environmentNames().filter((name) => name !== "staging");
-  return /\bstaging\b/.test(label) && !others.some((name) => label.includes(readEnvironment(name).worker));
+/** Throws with a message for the operator. */
+async function findForSmokeTest({ SMOKE_URL = "", API_KEY = "" }: NodeJS.Dict<string>) {
+  const base = parseBase("SMOKE_URL", SMOKE_URL);
+  const origin = base.replace(/\/v1$/, "");
+  if (!API_KEY) return { origin, key: "", skipped: " (SKIPPED: there is no API_KEY)" };
+  const { state, line } = await askAboutKey(base, API_KEY);
+  if (state !== "open" && state !== "closed") throw new Error(line);
+  console.log(line);
+  return { origin, key: API_KEY, skipped: state === "closed" ? " (SKIPPED: the service is closed)" : "" };
 }

@@ -8,12 +8,12 @@ import { send } from "./send.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Its origin is without a slash at the end. */
-    service: { origin: string; key: string; isDeployed: boolean };
+    /** Its origin is without a slash at the end. `skipped`: why nothing can be tested that needs the key, if so. */
+    service: { origin: string; key: string; isDeployed: boolean; skipped: string };
   }
 }
 
-export const { origin: ORIGIN, key: API_KEY, isDeployed: IS_DEPLOYED } = inject("service");
+export const { origin: ORIGIN, key: API_KEY, isDeployed: IS_DEPLOYED, skipped: SKIPPED } = inject("service");
 
 /**
  * The headers of most requests. This bookmark reads from the primary: a replica may lag behind what a test has created.

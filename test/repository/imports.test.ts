@@ -14,9 +14,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   "src/values": [],
   "src/site": [],
   "src/openapi": WORKER,
-  scripts: [],
+  scripts: WORKER,
   "scripts/build": ["scripts", "src/openapi", ...WORKER],
-  "scripts/deploy": ["scripts", ...WORKER],
   "scripts/backup": ["scripts", ...WORKER],
 };
 

@@ -1,0 +1,49 @@
+// The environments in wrangler.toml. A commit is tested in staging, which proves something about production only as
+// long as both are alike.
+
+import { expect, it } from "vitest";
+import { unstable_readConfig as readConfig } from "wrangler";
+import { ENVIRONMENTS } from "../../scripts/environment.ts";
+import { RETRY_AFTER } from "../../src/http/rate-limit.ts";
+
+/** What the tests use of a section: Wrangler exports the function without types. */
+interface Section {
+  name: string;
+  d1_databases: { database_name: string }[];
+  ratelimits: { name: string; namespace_id: string; simple: { period: number } }[];
+}
+
+const sections: Section[] = ENVIRONMENTS.map((env) => readConfig({ config: "wrangler.toml", env }));
+
+it("differ only in names, databases, counters of the rate limit, and addresses", () => {
+  const [staging, production] = sections.map((section) => ({
+    ...section,
+    name: "",
+    topLevelName: "",
+    targetEnvironment: "",
+    routes: [],
+    workers_dev: true,
+    d1_databases: section.d1_databases.map((database) => ({ ...database, database_name: "" })),
+    ratelimits: section.ratelimits.map((limit) => ({ ...limit, namespace_id: "" })),
+  }));
+  expect(staging).toEqual(production);
+});
+
+it("have a Worker, a database and counters of their own, by their names, and no id", () => {
+  for (const [index, { name, d1_databases }] of sections.entries()) {
+    expect(name).toBe(`animal-store-${ENVIRONMENTS[index]}`);
+    expect(d1_databases).toEqual([{ binding: "DB", database_name: name }]);
+  }
+  // 1001 is that of Cloudflare's example, which another Worker of the account could have.
+  const counters = sections.flatMap(({ ratelimits }) => ratelimits.map(({ namespace_id }) => namespace_id));
+  expect(new Set(["1001", ...counters]).size).toBe(1 + sections.length);
+});
+
+it("are all that the commands know", () => {
+  expect(readConfig({ config: "wrangler.toml" }).definedEnvironments).toEqual(ENVIRONMENTS);
+});
+
+it("limit the rate for the period that Retry-After announces", () => {
+  const limits = sections.flatMap(({ ratelimits }) => ratelimits.map(({ name, simple }) => [name, simple.period]));
+  expect(limits).toEqual(sections.map(() => ["RATE_LIMIT", Number(RETRY_AFTER)]));
+});
