@@ -3,7 +3,7 @@
 // which each leaves a service that works if the ones after it fail. Each can be repeated, so nothing is undone, and
 // nothing is repeated automatically.
 
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ import { exit, onInterruption, readArguments, readKey } from "./command-line.ts"
 import { committed } from "./commit.ts";
 import { ENVIRONMENTS, type Environment, parseBase } from "./environment.ts";
 import { commitOf, waitUntilServed } from "./serving.ts";
-import { killTree, startWrangler } from "./wrangler.ts";
+import { killTree, startNode, startWrangler } from "./wrangler.ts";
 
 const MAX_WAIT = 30_000; // milliseconds, after a signal
 const VITEST = join(import.meta.dirname, "../node_modules/vitest/vitest.mjs");
@@ -25,7 +25,7 @@ let interruption: (() => never) | undefined;
 /** The process that a signal does not end: Wrangler while it deploys, and Vitest, which gets SIGTERM instead. */
 let awaited: { child: ChildProcess; isVitest?: boolean } | undefined;
 
-function begin(step: string, whatCallersHave: string): void {
+function begin(step: string, whatCallersHave = ending): void {
   console.log(`\n== ${step}\n`);
   ending = whatCallersHave;
 }
@@ -43,12 +43,7 @@ const runWrangler = (...args: string[]) => finish(startWrangler(args, [...ON_TER
 
 /** Runs tests over HTTP. `mode`: see vitest.config.ts. */
 async function runTests(mode: "deployed" | "smoke", base: string, key: string): Promise<void> {
-  const env = { ...process.env, SMOKE_URL: base, API_KEY: key };
-  const child = spawn(process.execPath, [VITEST, "run", "--mode", mode], {
-    env,
-    stdio: [...ON_TERMINAL],
-    detached: true,
-  });
+  const child = startNode([VITEST, "run", "--mode", mode], [...ON_TERMINAL], { SMOKE_URL: base, API_KEY: key });
   awaited = { child, isVitest: true };
   await finish(child);
 }
@@ -93,7 +88,7 @@ change secrets. ${again}`,
   if (!base) throw new Error("Wrangler reports no address of this Worker: set SMOKE_URL to the base URL.");
   if (process.env["GITHUB_OUTPUT"]) appendFileSync(process.env["GITHUB_OUTPUT"], `url=${base}\n`);
 
-  begin(`${environment}: waiting until ${base} answers`, ending);
+  begin(`${environment}: waiting until ${base} answers`);
   await waitUntilServed(environment, base, commit, version);
   begin(`${environment}: smoke test`, `Commit ${commit} serves in ${environment}. ${goBack}`);
   await runTests("smoke", base, key);
@@ -136,7 +131,7 @@ Correct it and deploy again, or go back: "A new version is bad" in docs/OPERATIO
   );
   await runTests("deployed", base, stagingKey);
   const tested = await commitOf(base);
-  if (tested !== commit) throw new Error(`Somebody has deployed commit ${tested} to staging meanwhile.`);
+  if (tested !== commit) throw new Error(`The page of staging names commit ${tested} now, which was not tested.`);
   await deploy({ environment: "production", commit, key: productionKey, elsewhere: "Staging has this commit." });
 }
 

@@ -12,8 +12,8 @@ const PATIENCE = 180_000; // milliseconds
 const TIMES = 5;
 
 /**
- * Waits until an address answers with what serves, and that is this commit. Throws if a different commit serves, unless
- * it is the one before this version, or if it does not answer so in time.
+ * Waits until an address answers as the version that serves, and its page names this commit, which `version` was
+ * deployed with. Throws if a different deployment has replaced it, or if it does not answer so in time.
  */
 export async function waitUntilServed(environment: Environment, base: string, commit: string, version: string) {
   for (const until = Date.now() + PATIENCE; ; await wait(1_000)) {

@@ -1,5 +1,5 @@
 // Runs the project's own Wrangler. Ctrl-C in a terminal does not reach it, because it is unknown how far an interrupted
-// command got: only this process ends it, and at the latest when it ends itself.
+// command got.
 
 import { type ChildProcess, type StdioOptions, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -25,10 +25,17 @@ const SETTINGS = {
   WRANGLER_CI_OVERRIDE_NAME: undefined,
 };
 
-/** Starts a command with these environment variables in addition. It and its child processes end with this process. */
-export function startWrangler(args: string[], stdio: StdioOptions, env: NodeJS.Dict<string> = {}): ChildProcess {
-  const child = spawn(process.execPath, ["--no-warnings", WRANGLER, ...args, "--config", WRANGLER_TOML], {
-    env: { ...process.env, ...SETTINGS, ...env },
+/** Starts a command of Wrangler, like startNode. */
+export const startWrangler = (args: string[], stdio: StdioOptions, env: NodeJS.Dict<string> = {}) =>
+  startNode(["--no-warnings", WRANGLER, ...args, "--config", WRANGLER_TOML], stdio, { ...SETTINGS, ...env });
+
+/**
+ * Starts Node out of reach of the terminal's signals. `env` is added to this process' environment. The process and what
+ * it starts end with this process at the latest.
+ */
+export function startNode(args: string[], stdio: StdioOptions, env: NodeJS.Dict<string>): ChildProcess {
+  const child = spawn(process.execPath, args, {
+    env: { ...process.env, ...env },
     stdio,
     detached: true,
     windowsHide: true,

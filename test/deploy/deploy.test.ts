@@ -159,7 +159,7 @@ describe("npm run deploy", () => {
   it("touches nothing in production if somebody deploys a different commit to staging while it is tested", async () => {
     once(/\/v1\/tested$/, () => Object.assign(cloudflare.live[STAGING] ?? {}, { commit: "0ther" }));
     const { status, errors } = await deploy();
-    expect(errors).toMatch(/commit 0ther to staging meanwhile[\s\S]+Production has not been touched\./);
+    expect(errors).toMatch(/commit 0ther now, which was not tested[\s\S]+Production has not been touched\./);
     expect(status).toBe(1);
     expect(requestsFor(PRODUCTION)).toEqual([]);
   });
