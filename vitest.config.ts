@@ -8,7 +8,7 @@ import { defineConfig } from "vitest/config";
 // Wrangler is large, and tests start it dozens of times, so what is compiled of it is kept.
 process.env["NODE_COMPILE_CACHE"] ??= join(tmpdir(), "animal-store-compile-cache");
 
-const API_KEY = "first-key";
+const API_KEY = "first-key-for-tests";
 
 const worker = cloudflareTest(async () => {
   // Wrangler looks for the secret here when it reads wrangler.toml, and would log that it found it.
@@ -16,7 +16,7 @@ const worker = cloudflareTest(async () => {
   const MIGRATIONS = await readD1Migrations("migrations");
   return {
     wrangler: { configPath: "wrangler.toml" },
-    miniflare: { bindings: { API_KEY, API_KEY_SECOND: "second-key", MIGRATIONS } },
+    miniflare: { bindings: { API_KEY, API_KEY_SECOND: "second-key-for-tests", MIGRATIONS } },
   };
 });
 

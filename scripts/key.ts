@@ -3,9 +3,9 @@
 // environment, either. What answers is not trusted.
 
 import { createHash } from "node:crypto";
-import { CHALLENGE, isSecretName } from "../src/http/authentication.ts";
+import { CHALLENGE, callerOf, isSecretName } from "../src/http/authentication.ts";
 import { CLOSED } from "../src/http/maintenance.ts";
-import { CALLER_HEADER } from "../src/http/responses.ts";
+import { KEY_NAME_HEADER } from "../src/http/responses.ts";
 import { printable, readArguments, readKey } from "./command-line.ts";
 import { parseBase } from "./environment.ts";
 
@@ -37,8 +37,8 @@ async function request(base: string, key: string): Promise<{ state: State; text:
     text += chunk;
     if (text.length > MAX_LENGTH) throw new Error("The response is larger than 1 MB.");
   }
-  const secret = response.headers.get(CALLER_HEADER) ?? "";
-  const whose = isSecretName(secret) ? `secret ${secret}, caller ${secret.replace(/__\d+$/, "")}` : "";
+  const secret = response.headers.get(KEY_NAME_HEADER) ?? "";
+  const whose = isSecretName(secret) ? `secret ${secret}, caller ${callerOf(secret)}` : "";
   if (status === 200 && whose) return { state: "open", text: `The service is open to this key: ${whose}` };
   if (status === 503 && whose && text.includes(CLOSED)) {
     return { state: "closed", text: `The service is closed for maintenance: ${whose}` };

@@ -1,14 +1,14 @@
 // The entry point: a request goes through the route table, and whatever is thrown there becomes an error response.
 
 import { renderError } from "./http/errors.ts";
-import { CALLER_HEADER, VERSION_HEADER } from "./http/responses.ts";
+import { KEY_NAME_HEADER, VERSION_HEADER } from "./http/responses.ts";
 import { type Context, rejectInvalidHost, toContext } from "./http/routing.ts";
 import { router } from "./router.ts";
 
 async function fetch(request: Request, env: Env): Promise<Response> {
   const context = toContext(request);
   const response = await respond(context, env);
-  if (context.caller) response.headers.set(CALLER_HEADER, context.caller);
+  if (context.secret) response.headers.set(KEY_NAME_HEADER, context.secret);
   // A new environment in wrangler.toml may lack the binding, which is no reason to fail.
   if (env.VERSION) response.headers.set(VERSION_HEADER, env.VERSION.id);
   // HEAD is GET without the body (RFC 9110, section 9.3.2).

@@ -97,11 +97,17 @@ function bodyProblems({ content }: DescribedResponse, method: string, { status, 
   if (type !== "application/json") return [`the media type ${type} is not described`];
   if (method === "HEAD") return text === "" ? [] : ["HEAD has a body"];
   const { schema } = content["application/json"];
-  const value = JSON.parse(text);
-  const problems = schemaProblems(schema, value);
+  // The schemas have no bounds of an int64, which a number of JavaScript would not be compared with exactly.
+  const tooLarge: string[] = [];
+  const value = JSON.parse(text, (name, member: unknown, { source }) => {
+    const isInt64 = typeof member !== "number" || BigInt.asIntN(64, BigInt(source)) === BigInt(source);
+    if (!isInt64) tooLarge.push(`${name} ${source} is not an int64`);
+    return member;
+  }) as Record<string, unknown>;
+  const problems = [...schemaProblems(schema, value), ...tooLarge];
   // The description does not limit the codes of errors.
   const isError = schema.$ref === "#/components/schemas/Error";
-  const isStatus = STATUS[value.code as ErrorCode] === status && value.status === status;
+  const isStatus = STATUS[value["code"] as ErrorCode] === status && value["status"] === status;
   if (isError && !isStatus) problems.push("its code or status is not that of the response");
   return problems;
 }

@@ -8,7 +8,7 @@ import { join, matchesGlob, resolve } from "node:path";
 import { end, launch } from "./processes.ts";
 
 /** The key of every fresh copy. */
-export const LOCAL_KEY = "local-key";
+export const LOCAL_KEY = "local-development-key";
 export const KEY = { Authorization: `Bearer ${LOCAL_KEY}` };
 
 const START = 45_000; // milliseconds

@@ -3,10 +3,9 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { IDEMPOTENCY_HEADER } from "../../src/http/idempotency.ts";
-import { CALLER_HEADER, VERSION_HEADER } from "../../src/http/responses.ts";
+import { KEY_NAME_HEADER, VERSION_HEADER } from "../../src/http/responses.ts";
 import { description } from "../../src/openapi/document.ts";
 import type { JsonSchema, Parameter } from "../../src/openapi/schemas.ts";
-import { INT64 } from "../../src/values/int64.ts";
 import { printJson } from "../../src/values/json.ts";
 import { examples } from "./examples.ts";
 
@@ -16,9 +15,7 @@ const ALL = "all-operations";
 /** Response headers of which callers need no description: the methods of a path, and what operators need. */
 const UNLISTED = ["Allow", VERSION_HEADER];
 /** Not repeated for each response. */
-const ON_ALL_RESPONSES = [CALLER_HEADER, VERSION_HEADER];
-/** The text of a field says what its pattern requires, unless its type does. */
-const NOT_BLANK = "\\S";
+const ON_ALL_RESPONSES = [KEY_NAME_HEADER, VERSION_HEADER];
 const { apiKey } = description.components.securitySchemes;
 const schemas: Record<string, JsonSchema> = description.components.schemas;
 
@@ -217,22 +214,30 @@ function factsOf({ name, in: place, required, schema }: Field): string[] {
   return [place === "body" ? "" : (place ?? ""), presence, ...typeOf(schema, name)].filter(Boolean);
 }
 
-/** What a schema allows, in words. */
+/** What a schema allows, in words. The text of a field says what its pattern requires. */
 function typeOf(schema: JsonSchema, name: string): string[] {
   const component = schema.$ref?.replace(COMPONENTS, "") ?? "";
   if (isObject(component)) return [`[${code(component)}](#${component})`];
-  const { type, format, minimum, maximum, pattern, maxLength, items, enum: values, ...others } = resolved(schema);
+  const {
+    type,
+    format,
+    minimum,
+    maximum,
+    pattern: _pattern,
+    maxLength,
+    items,
+    enum: values,
+    ...others
+  } = resolved(schema);
   const { const: only, default: initial, examples: _, ...rest } = others;
   expectNone(rest, name);
   if (items) return [`Array of ${typeOf(items, name)}`];
-  const isInt64 = format === "int64" && isDeepStrictEqual({ minimum, maximum }, INT64);
-  const isNotBlank = pattern === NOT_BLANK;
-  const length = maxLength && `${isNotBlank ? 1 : 0} to ${maxLength.toLocaleString("en")} characters`;
+  const isInt64 = format === "int64";
   return [
     isInt64 ? `${type} ([int64](#large-integers-int64))` : format ? `${type} (${format})` : values ? "" : (type ?? ""),
-    minimum === undefined || isInt64 ? "" : maximum === undefined ? `at least ${minimum}` : `${minimum} to ${maximum}`,
+    minimum === undefined ? "" : maximum === undefined ? `at least ${minimum}` : `${minimum} to ${maximum}`,
     maximum === undefined || minimum !== undefined ? "" : `at most ${maximum}`,
-    [length, isNotBlank && "not only white space"].filter(Boolean).join(", "),
+    maxLength ? `at most ${maxLength.toLocaleString("en")} characters` : "",
     values ? `one of ${values.map(code).join(", ")}` : "",
     only === undefined ? "" : `value ${code(String(only))}`,
     initial === undefined ? "" : `default ${code(String(initial))}`,

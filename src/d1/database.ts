@@ -28,16 +28,18 @@ export function bookmarkOf(session: D1DatabaseSession): Record<string, string> {
   return bookmark ? { [BOOKMARK_HEADER]: bookmark } : {};
 }
 
-/**
- * A statement was sent, and D1 failed or its answer is not usable: that is the cause. A write may have been stored
- * nevertheless.
- */
+/** A statement was sent, and D1 failed or its answer is not usable: that is the cause. */
 export class StatementFailed extends Error {
-  readonly isTransient: boolean;
+  /** Seconds to wait before a retry. Undefined if the failure is not transient. */
+  readonly retryAfter: number | undefined;
+  /** Whether the statement may have stored something nevertheless, which sending it again would store twice. */
+  readonly mayBeStored: boolean;
 
-  constructor(cause: unknown) {
+  constructor(cause: unknown, mayBeStored: boolean) {
     super("D1 failed.", { cause });
-    this.isTransient = mayPass(messageOf(cause));
+    const message = messageOf(cause);
+    this.retryAfter = mayPass(message) ? (OVERLOADED.test(message) ? 10 : 1) : undefined;
+    this.mayBeStored = mayBeStored;
   }
 }
 
@@ -54,12 +56,12 @@ const FIRST_WAIT = 100; // milliseconds, at most
  *
  * If the statement `isRepeatable`, repeats it while D1 fails transiently but is not overloaded. D1 itself retries only
  * reads: after a failed write, it is unknown whether anything was stored. Waits a random time, up to 100 ms and then
- * 200 ms ("full jitter").
+ * 200 ms ("full jitter"). `mayBeStored`: what StatementFailed says.
  */
 export async function runStatement<T>(
   statement: D1PreparedStatement,
   read: (rows: Row[]) => T,
-  { isRepeatable } = { isRepeatable: false },
+  { isRepeatable, mayBeStored } = { isRepeatable: false, mayBeStored: false },
 ): Promise<T> {
   const { promise: deadline, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new Error(`D1 timed out: no answer within ${DEADLINE / 1000} s.`)), DEADLINE);
@@ -80,7 +82,8 @@ export async function runStatement<T>(
   } catch (failure) {
     const message = messageOf(failure);
     const isBehind = /no such (table|column)|no column named/.test(message);
-    throw new StatementFailed(isBehind ? new Error(`${message} (Are the migrations applied? ${MIGRATE})`) : failure);
+    const cause = isBehind ? new Error(`${message} (Are the migrations applied? ${MIGRATE})`) : failure;
+    throw new StatementFailed(cause, mayBeStored);
   } finally {
     clearTimeout(timer);
   }

@@ -1,6 +1,7 @@
 // API keys, sent as bearer tokens (RFC 6750). Each is a secret of its own, so Wrangler's commands add, list and revoke
-// one, and its name tells callers apart. Keys are compared in constant time, in buffers of one fixed length and with
-// every valid key, so that timing reveals neither a length nor a common prefix.
+// one. A caller is the name of the secret without two underscores and a number at its end, so it stays the same when a
+// second key replaces the first. Keys are compared in constant time, in buffers of one fixed length and with every
+// valid key, so that timing reveals neither a length nor a common prefix.
 
 import { ApiError, INTERNAL } from "./errors.ts";
 import { logFailure, logUse } from "./log.ts";
@@ -11,17 +12,26 @@ export const INVALID_TOKEN = `${CHALLENGE}, error="invalid_token"`;
 export const KEY_REQUIRED = "An API key is required: send it as Authorization: Bearer <API_KEY>.";
 
 const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/; // b64token, RFC 6750, section 2.1
-const MAX_LENGTH = 512; // characters of a key, of one byte each
+// Characters of a key, of one byte each. Guesses are not limited, so a key that can be guessed is not valid.
+const MIN_LENGTH = 16;
+const MAX_LENGTH = 512;
 const HOUR = 3_600_000; // milliseconds
 
+/** The name of a caller, as the table checks it, too. */
+export const CALLER_NAME = /^API_KEY(_\w{1,56})?$/;
+
+/** The caller whose key is in the secret with this name. */
+export const callerOf = (secret: string): string => secret.replace(/__\d+$/, "");
+
 /** Whether a secret with this name can have a key. Such a name is also the value of a response header. */
-export const isSecretName = (name: string): boolean => /^API_KEY(_\w+)?$/.test(name);
+export const isSecretName = (name: string): boolean => CALLER_NAME.test(callerOf(name));
 
 /** What this isolate knows of a secret whose name starts like that of a key. */
 interface Secret {
   value: unknown;
   /** Undefined if the secret is not a valid key. */
   key: Uint8Array | undefined;
+  caller: string;
   /** When each event with this key was last logged. */
   loggedAt: Map<string, number>;
 }
@@ -34,13 +44,15 @@ const presented = new Uint8Array(MAX_LENGTH);
 let isLogged = false;
 
 /**
- * Writes the caller into the context: the name of the secret that the request has the key of. Throws 401 if there is
- * none, and 500 if no secret is a valid key.
+ * Writes into the context which secret the request has the key of, and its caller. Throws 401 if there is none, and 500
+ * if no secret is a valid key.
  */
 export function authenticate(context: Context, env: Env): void {
   const { request } = context;
   const [, credentials = ""] = /^Bearer +(.*)$/is.exec(request.headers.get("Authorization") ?? "") ?? [];
-  const { caller, hasKey, ignored } = findCaller(credentials, env);
+  const { name: secret, hasKey, ignored } = findSecret(credentials, env);
+  const caller = secrets.get(secret)?.caller;
+  context.secret = secret;
   context.caller = caller;
   for (const name of ignored) logFailure("configuration", whyIgnored(name), request, caller);
   // Once, until a secret is a valid key, because strangers can cause it.
@@ -55,15 +67,15 @@ export function authenticate(context: Context, env: Env): void {
       : "The API key is not valid.";
     throw new ApiError("unauthorized", problem, { "WWW-Authenticate": INVALID_TOKEN });
   }
-  if (isDue("use", caller)) logUse(caller);
+  if (isDue("use", secret)) logUse(secret, caller);
 }
 
 /**
- * The name of the secret that has this key; if several have it, the first one. Whether any secret is a valid key. And
- * the names of those that are ignored, if this isolate has not seen them before.
+ * The name of the secret that has this key, or empty; if several have it, the one that sorts first. Whether any secret
+ * is a valid key. And the names of those that are ignored, if this isolate has not seen them before.
  */
-function findCaller(credentials: string, env: Env) {
-  let caller: string | undefined;
+function findSecret(credentials: string, env: Env) {
+  let found = "";
   let hasKey = false;
   const ignored: string[] = [];
   const canMatch = isKey(credentials);
@@ -74,21 +86,22 @@ function findCaller(credentials: string, env: Env) {
     let secret = secrets.get(name);
     // The bindings of a running isolate may change.
     if (!secret || secret.value !== value) {
-      secret = { value, key: keyIn(name, value), loggedAt: new Map() };
+      secret = { value, key: keyIn(name, value), caller: callerOf(name), loggedAt: new Map() };
       secrets.set(name, secret);
       if (!secret.key) ignored.push(name);
     }
     if (!secret.key) continue;
     hasKey = true;
     // Every key is compared: to stop at the first match would reveal which one it was.
-    if (crypto.subtle.timingSafeEqual(secret.key, presented) && canMatch) caller ??= name;
+    const isEqual = crypto.subtle.timingSafeEqual(secret.key, presented);
+    if (isEqual && canMatch && (!found || name < found)) found = name;
   }
-  return { caller, hasKey, ignored };
+  return { name: found, hasKey, ignored };
 }
 
 /** Whether an event is to be logged, which then counts as logged: at most once an hour for each key in this isolate. */
-export function isDue(event: string, caller: string): boolean {
-  const loggedAt = secrets.get(caller)?.loggedAt;
+export function isDue(event: string, secret: string): boolean {
+  const loggedAt = secrets.get(secret)?.loggedAt;
   const now = Date.now();
   if (now - (loggedAt?.get(event) ?? Number.NEGATIVE_INFINITY) < HOUR) return false;
   loggedAt?.set(event, now);
@@ -100,12 +113,12 @@ function keyIn(name: string, value: unknown): Uint8Array | undefined {
   return isValid ? pad(new Uint8Array(MAX_LENGTH), value) : undefined;
 }
 
-const NAME = "the name of a key is API_KEY_, in capitals, and then letters, digits and underscores";
+const NAME = "the name of a key is API_KEY_, in capitals, and then up to 56 letters, digits and underscores";
+const VALUE = `a key has ${MIN_LENGTH} to ${MAX_LENGTH} letters, digits and -._~+/, and = only at its end`;
 
-const whyIgnored = (name: string): string =>
-  isSecretName(name) ? `Secret ${name} is not a valid key and is ignored.` : `Secret ${name} is ignored: ${NAME}.`;
+const whyIgnored = (name: string): string => `Secret ${name} is ignored: ${isSecretName(name) ? VALUE : NAME}.`;
 
-export const isKey = (text: string): boolean => text.length <= MAX_LENGTH && TOKEN.test(text);
+const isKey = (text: string): boolean => text.length >= MIN_LENGTH && text.length <= MAX_LENGTH && TOKEN.test(text);
 
 const encoder = new TextEncoder();
 

@@ -30,7 +30,7 @@ const REPORT = "Report the failure to the operator with the value of the respons
 export const INTERNAL = `The service failed. ${REPORT}`;
 export const UNAVAILABLE = "The store is temporarily unavailable; try again.";
 
-// For a POST without an Idempotency-Key whose statement was sent.
+// For a statement that may have been carried out, and must not be repeated as it is.
 const MAY_BE_STORED =
   "what you sent may have been added: look for it before you try again. To make retries safe, send an " +
   `${IDEMPOTENCY_HEADER} with the first request.`;
@@ -61,13 +61,13 @@ export function validated<Parts extends unknown[]>(...results: Results<Parts>): 
 /** The response to a request for anything that was thrown. Logs the cause of a 500 or 503. */
 export function renderError(thrown: unknown, { request, caller }: { request: Request; caller?: string | undefined }) {
   if (thrown instanceof ApiError) return render(thrown);
-  const wasSent = thrown instanceof StatementFailed;
-  const mayBeStored = wasSent && request.method === "POST" && !request.headers.has(IDEMPOTENCY_HEADER);
-  const isTransient = wasSent && thrown.isTransient;
-  const code = isTransient ? "service_unavailable" : "internal_error";
-  logFailure(code, wasSent ? thrown.cause : thrown, request, caller);
-  const [safe, uncertain] = isTransient ? [UNAVAILABLE, UNAVAILABLE_AFTER_POST] : [INTERNAL, INTERNAL_AFTER_POST];
-  return render(new ApiError(code, mayBeStored ? uncertain : safe, isTransient ? { "Retry-After": "1" } : {}));
+  const { cause, retryAfter, mayBeStored } =
+    thrown instanceof StatementFailed ? thrown : { cause: thrown, retryAfter: undefined, mayBeStored: false };
+  const code = retryAfter ? "service_unavailable" : "internal_error";
+  logFailure(code, cause, request, caller);
+  const [safe, uncertain] = retryAfter ? [UNAVAILABLE, UNAVAILABLE_AFTER_POST] : [INTERNAL, INTERNAL_AFTER_POST];
+  const headers: Record<string, string> = retryAfter ? { "Retry-After": String(retryAfter) } : {};
+  return render(new ApiError(code, mayBeStored ? uncertain : safe, headers));
 }
 
 function render({ code, message, headers }: ApiError): Response {

@@ -12,9 +12,9 @@ export function logFailure(failure: string, cause: unknown, { method, url, heade
   console.error(JSON.stringify({ message, failure, cause: text, method, path, ray: headers.get("cf-ray"), caller }));
 }
 
-/** Logs that a key is in use. Without `failure`, by which operators find failures. */
-export function logUse(caller: string): void {
-  console.log(JSON.stringify({ message: `${caller} is in use (logged once an hour)`, caller }));
+/** Logs that a key is in use, by the name of its secret. Without `failure`, by which operators find failures. */
+export function logUse(secret: string, caller?: string): void {
+  console.log(JSON.stringify({ message: `${secret} is in use (logged once an hour)`, caller }));
 }
 
 /** A thrown value may be anything, even a value that throws when it is printed. */

@@ -10,10 +10,15 @@ export const PLAIN_HTTP =
   "Send requests over https: a key that is sent over plain HTTP can be read on the way. Ask the operator for a new " +
   "one.";
 
-/** Throws 403 if a request came to Cloudflare over plain HTTP. One without cf-ray, such as a local one, did not. */
-export function rejectPlainHttp({ request, url, caller = "" }: Context): void {
-  if (!url.startsWith("http:") || !request.headers.has("cf-ray")) return;
-  const cause = `The key in ${caller} was sent over plain HTTP, and can have been read on the way: replace it.`;
-  if (isDue("plain HTTP", caller)) logFailure("configuration", cause, request, caller);
+/**
+ * Throws 403 if a request came to Cloudflare over plain HTTP. One without cf-ray, such as a local one, did not. What a
+ * tunnel sends to a local service is plain HTTP; cf-visitor then says whether its caller used https.
+ */
+export function rejectPlainHttp({ request, url, secret = "", caller }: Context): void {
+  const { headers } = request;
+  if (!url.startsWith("http:") || !headers.has("cf-ray")) return;
+  if (/"scheme":\s*"https"/.test(headers.get("cf-visitor") ?? "")) return;
+  const cause = `The key in ${secret} was sent over plain HTTP, and can have been read on the way: replace it.`;
+  if (isDue("plain HTTP", secret)) logFailure("configuration", cause, request, caller);
   throw new ApiError("forbidden", PLAIN_HTTP);
 }

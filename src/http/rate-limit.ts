@@ -12,7 +12,7 @@ export const TOO_MANY =
 /** In seconds: the period of the limit in wrangler.toml. */
 export const RETRY_AFTER = "10";
 
-/** Throws 429 if the caller has sent too many requests. If the binding fails, the request is served. */
+/** Throws 429 if the caller has sent too many requests. If the binding does not say so, the request is served. */
 export async function limitRate({ request, caller = "" }: Context, { RATE_LIMIT }: Env): Promise<void> {
   if (!RATE_LIMIT || (await isAllowed(RATE_LIMIT, request, caller))) return;
   throw new ApiError("too_many_requests", TOO_MANY, { "Retry-After": RETRY_AFTER });
@@ -23,7 +23,7 @@ let isLogged = false;
 async function isAllowed(limit: RateLimit, request: Request, caller: string): Promise<boolean> {
   try {
     const { success } = await limit.limit({ key: caller });
-    return success;
+    return success !== false;
   } catch (failure) {
     // Once in each isolate: a line for each request could fill the log.
     if (!isLogged) logFailure("rate_limit", failure, request, caller);

@@ -16,7 +16,8 @@ export interface Context {
   /** The query, without its question mark. */
   search: string;
   request: Request;
-  /** Once the key is checked: the name of the secret that the request has the key of, if any. */
+  /** Once the key is checked: the name of the secret that the request has the key of, and its caller. */
+  secret?: string;
   caller?: string | undefined;
   params: Record<string, string>;
 }

@@ -17,7 +17,6 @@ export const description = {
       "explains errors, pagination, retries and large integers, with examples in curl, JavaScript and Python.",
     license: { name: "MIT", identifier: "MIT" },
   },
-  externalDocs: { description: "The guide", url: "/" },
   servers: [{ url: "/v1" }],
   security: [{ apiKey: [] }],
   tags: [petTag],

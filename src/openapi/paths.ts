@@ -7,7 +7,7 @@ import { INTERNAL, INTERNAL_AFTER_POST, UNAVAILABLE, UNAVAILABLE_AFTER_POST } fr
 import { IDEMPOTENCY_HEADER } from "../http/idempotency.ts";
 import { PLAIN_HTTP } from "../http/plain-http.ts";
 import { TOO_MANY } from "../http/rate-limit.ts";
-import { CALLER_HEADER, VERSION_HEADER } from "../http/responses.ts";
+import { KEY_NAME_HEADER, VERSION_HEADER } from "../http/responses.ts";
 import { allowed, notAllowed } from "../http/routing.ts";
 import { type Content, error, fixedHeader, type Headers, header, type Responses } from "./components.ts";
 import { mapValues, type Parameter } from "./schemas.ts";
@@ -47,7 +47,7 @@ const version: Headers = {
 // key.
 const caller = (status: string): Headers => ({
   ...(status !== "401" && {
-    [CALLER_HEADER]: header(
+    [KEY_NAME_HEADER]: header(
       "The name of your API key, by which the operator knows you. Present once the service has recognized your key.",
       { type: "string", pattern: "^API_KEY(_[A-Za-z0-9_]+)?$" },
       !["400", "500"].includes(status),

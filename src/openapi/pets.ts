@@ -32,9 +32,15 @@ export const REMOVAL = SUNSET.toLocaleDateString("en-GB", { dateStyle: "long", t
 
 export const petTag = { name: "pets", description: "The animals in the store." };
 
+const AN_INT64 =
+  `It is an integer from ${INT64.minimum} to ${INT64.maximum}. JavaScript's \`JSON.parse\` rounds integers beyond ` +
+  "2^53 − 1.";
+
 const PROPERTIES = {
-  name: "The animal's name, in well-formed Unicode. It is stored as sent, and its length is counted in code points.",
-  categoryId: "Identifies the category that the animal belongs to.",
+  name:
+    "The animal's name, in well-formed Unicode, with at least one character that is not white space. It is stored as " +
+    "sent, and its length is counted in code points.",
+  categoryId: `Identifies the category that the animal belongs to. ${AN_INT64}`,
   status: "Says whether the animal is available.",
 };
 
@@ -53,7 +59,8 @@ export const petComponents = {
     properties: {
       id:
         "Identifies the animal. The service assigns it, and never changes or reuses it. Identifiers start at 1 and " +
-        "increase, and can have gaps.",
+        "increase, and can have gaps. Only an operator who removes the newest animals, or returns the store to an " +
+        `earlier time, frees identifiers for new animals. ${AN_INT64}`,
       ...PROPERTIES,
     },
     example: REX,
@@ -132,7 +139,7 @@ export const petPaths = {
           in: "path",
           required: true,
           description: "The identifier of the animal.",
-          schema: { type: "integer", format: "int64", ...INT64 },
+          schema: { type: "integer", format: "int64" },
           example: REX.id,
         },
       ],

@@ -1,7 +1,6 @@
 // Converts the schemas that validate requests to the JSON Schemas of the description, and adds the texts for readers.
 
 import * as z from "zod/mini";
-import { INT64 } from "../values/int64.ts";
 
 /** The keywords that the schemas of the description have. */
 export interface JsonSchema {
@@ -9,8 +8,8 @@ export interface JsonSchema {
   type?: "string" | "integer" | "object" | "array";
   description?: string;
   format?: string;
-  minimum?: number | bigint;
-  maximum?: number | bigint;
+  minimum?: number;
+  maximum?: number;
   maxLength?: number;
   pattern?: string;
   enum?: string[];
@@ -82,18 +81,12 @@ export function jsonSchemas(named: Record<string, z.ZodMiniType>, io: "input" | 
     io,
     uri: (id) => `#/components/schemas/${id}`,
     unrepresentable: "any",
-    // JSON Schema has no bigint. Its bounds are added afterwards, because zod cannot copy a bigint.
+    // JSON Schema has no bigint. Without bounds, because tools in JavaScript round them: `int64` says the same.
     override: ({ zodSchema: { _zod }, jsonSchema }) => {
       if (_zod.def.type === "bigint") Object.assign(jsonSchema, { type: "integer", format: "int64" });
     },
   });
-  return mapValues(schemas, ({ $schema, $id, ...schema }) => withBounds(schema) as JsonSchema);
-}
-
-function withBounds(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(withBounds);
-  if (typeof schema !== "object" || schema === null) return schema;
-  return { ...mapValues({ ...schema }, withBounds), ...("format" in schema && schema.format === "int64" && INT64) };
+  return mapValues(schemas, ({ $schema, $id, ...schema }) => schema as JsonSchema);
 }
 
 export function mapValues<T, U>(object: Record<string, T>, map: (value: T, key: string) => U): Record<string, U> {

@@ -29,12 +29,12 @@ export async function listPets({ request, url, search }: Context, env: Env): Pro
   return json(page, 200, { ...bookmarkOf(session), ...link });
 }
 
-export async function createPet({ request }: Context, env: Env): Promise<Response> {
+export async function createPet({ request, caller }: Context, env: Env): Promise<Response> {
   const body = await readBody(request);
   const key = request.headers.get(IDEMPOTENCY_HEADER) ?? undefined;
   const [idempotencyKey, pet] = validated(OptionalKey.safeParse(key), NewPetBody.safeParse(body));
   const session = openSession(env.DB, request);
-  const { id, json: stored, matches } = await insertPet(session, pet, idempotencyKey);
+  const { id, json: stored, matches } = await insertPet(session, pet, { caller, idempotencyKey });
   if (!matches) throw new ApiError("unprocessable_content", KEY_USED, bookmarkOf(session));
   return json(stored, 201, { ...bookmarkOf(session), Location: `/v1/pets/${id}` });
 }

@@ -18,7 +18,8 @@ const beName = must(`a string of at most ${NAME_LIMIT} characters, at least one 
 
 const Name = z.string(beName).check(
   z.maxLength(NAME_LIMIT, beName),
-  z.regex(/\S/, beName),
+  // Not a regular expression in the schema, because \s differs between the languages of callers.
+  z.refine((name) => /\S/.test(name), beName),
   z.refine((name) => name.isWellFormed(), "must be well-formed Unicode, without lone surrogates"),
 );
 

@@ -25,9 +25,10 @@ function jsonIn(row: Record<string, unknown> | undefined): string {
 // A key that already has a row keeps that row: on conflict, an update that changes nothing, because DO NOTHING would
 // return no row. `matches` tells whether the stored row has the values that were sent.
 const INSERT = `
-  INSERT INTO pets (idempotency_key, name, category_id, status) VALUES (?1, ?2, ?3, ?4)
-  ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL DO UPDATE SET name = name
-  RETURNING ${PET_JSON} AS json, name IS ?2 AND category_id IS ?3 AND status IS ?4 AS matches`;
+  INSERT INTO pets (created_by, created_at, idempotency_key, name, category_id, status)
+  VALUES (?1, unixepoch(), ?2, ?3, ?4, ?5)
+  ON CONFLICT (created_by, idempotency_key) WHERE idempotency_key IS NOT NULL DO UPDATE SET name = name
+  RETURNING ${PET_JSON} AS json, name IS ?3 AND category_id IS ?4 AND status IS ?5 AS matches`;
 
 const SELECT = `SELECT ${PET_JSON} AS json FROM pets WHERE id = ?1`;
 
@@ -38,18 +39,23 @@ const SELECT_PAGE_BY_STATUS = `
   SELECT ${PET_JSON} AS json FROM pets WHERE id >= ?1 AND status = ?3 ORDER BY id LIMIT ?2 + 1`;
 
 /**
- * Stores an animal, at most one for each idempotency key. If `matches` is false, the key belongs to a different animal.
- * Retries only with a key, because only then is it safe.
+ * Stores an animal, at most one for each idempotency key of a caller. If `matches` is false, the key belongs to a
+ * different animal. Retries only with a key, because only then is it safe.
  */
-export async function insertPet(db: D1DatabaseSession, pet: NewPet, idempotencyKey: string | undefined) {
-  const { name, categoryId, status } = pet;
-  const statement = db.prepare(INSERT).bind(idempotencyKey ?? null, name, String(categoryId), status);
+export async function insertPet(
+  db: D1DatabaseSession,
+  { name, categoryId, status }: NewPet,
+  { caller, idempotencyKey }: { caller: string | undefined; idempotencyKey: string | undefined },
+) {
+  const values = [caller ?? null, idempotencyKey ?? null, name, String(categoryId), status];
+  const statement = db.prepare(INSERT).bind(...values);
   const read = ([row]: Record<string, unknown>[]) => {
     const [json, matches] = [jsonIn(row), row?.["matches"]];
     if (matches !== 0 && matches !== 1) throw new Error("D1 did not compare the stored row of an INSERT.");
     return { id: idIn(json), json, matches: matches === 1 };
   };
-  return runStatement(statement, read, { isRepeatable: idempotencyKey !== undefined });
+  const isRepeatable = idempotencyKey !== undefined;
+  return runStatement(statement, read, { isRepeatable, mayBeStored: !isRepeatable });
 }
 
 export async function selectPet(db: D1DatabaseSession, id: bigint): Promise<string | undefined> {

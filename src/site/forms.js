@@ -15,7 +15,12 @@ let requestCount = 0; // on their way, from all forms
 for (const line of document.querySelectorAll("[data-request]")) {
   const section = line.parentElement;
   const request = JSON.parse(line.dataset.request);
-  const key = element("input", { ...PLAIN, className: "key", required: true, value: IS_LOCAL ? "local-key" : "" });
+  const key = element("input", {
+    ...PLAIN,
+    className: "key",
+    required: true,
+    value: IS_LOCAL ? "local-development-key" : "",
+  });
   key.oninput = () => {
     const bare = key.value.replaceAll(AROUND_KEY, "");
     for (const other of keys) other.value = bare;

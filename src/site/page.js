@@ -20,7 +20,7 @@ export function element(name, properties = {}, ...children) {
 for (const code of document.querySelectorAll("pre > code")) {
   if (code.textContent.includes("<your ")) {
     code.innerHTML = code.innerHTML.replace("https://&lt;your address&gt;", ORIGIN);
-    if (IS_LOCAL) code.innerHTML = code.innerHTML.replace("&lt;your API key&gt;", "local-key");
+    if (IS_LOCAL) code.innerHTML = code.innerHTML.replace("&lt;your API key&gt;", "local-development-key");
   }
   if (!code.className || !navigator.clipboard) continue; // A response, or a page without HTTPS.
   const button = element("button", { type: "button", ariaLive: "polite" }, "Copy");

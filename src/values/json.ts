@@ -4,12 +4,14 @@
 /** Decodes JSON text. Ignores a byte order mark (RFC 8259, section 8.1). Throws a TypeError if it is not UTF-8. */
 export const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
 
+/** Finds a number that JSON.parse may round: one that has more than 15 digits, or an exponent. */
+const MAY_BE_ROUNDED = /[\d.]{16}|\de/i;
 const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{},]|[^\s"[\]{},:]+/g;
 
 /**
  * Parses JSON. The integers that are members of the outermost object become bigints, however they are written: `1.0`
  * and `1e2` are integers, `1.5` is a number. So is an integer of more than 19 digits, which is not an int64. Throws a
- * SyntaxError.
+ * SyntaxError. The text is read a second time only if it has numbers that may have been rounded.
  *
  * A reviver of JSON.parse gets the source of a number, too. But it visits every value, fails if arrays are nested
  * deeply, and takes time that is quadratic in the number of names whose hashes collide (`npm run bench`).
@@ -18,6 +20,18 @@ export function parseJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   const members = value as Record<string, unknown>;
+  if (MAY_BE_ROUNDED.test(text)) setExactIntegers(members, text);
+  else {
+    for (const name of Object.keys(members)) {
+      const member = members[name];
+      if (Number.isInteger(member)) members[name] = BigInt(member as number);
+    }
+  }
+  return members;
+}
+
+/** Sets the members that are integers, from their source text. */
+function setExactIntegers(members: Record<string, unknown>, text: string): void {
   let [depth, name] = [0, ""];
   for (const [token] of text.matchAll(TOKEN)) {
     if (token === "{" || token === "[") depth++;
@@ -27,7 +41,6 @@ export function parseJson(text: string): unknown {
     else if (name === "") name = token;
     else setInteger(members, JSON.parse(name), token);
   }
-  return members;
 }
 
 /** Of a name that occurs several times, the last value is the one that counts, and so is the last call. */

@@ -308,7 +308,7 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
 
   it.each([
     { origin: ELSEWHERE, address: ELSEWHERE.replace("http:", "https:"), key: PLACEHOLDERS.key },
-    { origin: ORIGIN, address: ORIGIN, key: ORIGIN === ELSEWHERE ? PLACEHOLDERS.key : "local-key" },
+    { origin: ORIGIN, address: ORIGIN, key: ORIGIN === ELSEWHERE ? PLACEHOLDERS.key : "local-development-key" },
   ])("has, at $origin, the address $address and the key $key", async ({ origin, address, key }) => {
     const { page } = await openPage(origin);
     await expectFilledIn(page, { address, key });

@@ -24,6 +24,8 @@ const TOO_MANY = {
   status: 429,
 };
 
+const ALICE = "a-key-of-alice-and-bob";
+
 const REQUESTS: [path: string, options: RequestOptions][] = [
   ...describedOperations.map((operation) => requestTo(operation, { headers: { "Idempotency-Key": "key" } })),
   ["/v1", {}],
@@ -37,19 +39,21 @@ it.each(REQUESTS)("%s %j", async (path, options) => {
   const log = vi.spyOn(console, "error").mockReturnValue();
   const limit = vi.fn(async () => ({ success: false }));
   // If an operation used the database, the failure would be logged.
-  const open = { API_KEY_ALICE: "alice", API_KEY_BOB: "alice", DB: failing(env.DB, new Error("touched")) };
+  const open = { API_KEY_BOB: ALICE, API_KEY_ALICE__2: ALICE, DB: failing(env.DB, new Error("touched")) };
   const limited = { ...open, RATE_LIMIT: { limit } };
   const closed = { ...limited, MAINTENANCE: "" };
   const send = ({ headers, ...changes }: RequestOptions) => {
-    const alice = { ...options, authorization: "Bearer alice", headers: { ...options.headers, ...headers } };
+    const alice = { ...options, authorization: `Bearer ${ALICE}`, headers: { ...options.headers, ...headers } };
     return call(path, { ...alice, ...changes });
   };
   const plain = { ...PLAIN_HTTP, bindings: closed };
+  const visitor = { ...PLAIN_HTTP.headers, "cf-visitor": '{"scheme":"http"}', "x-forwarded-proto": "https" };
   expectError(await send({ ...plain, authorization: null }), MISSING);
   expectError(await send({ ...plain, authorization: "Bearer wrong" }), INVALID);
   expect((await call(path, { ...plain, method: "OPTIONS", authorization: null })).status).toBe(204);
   expect(log).not.toHaveBeenCalled();
   expectError(await send(plain), FORBIDDEN);
+  expectError(await send({ ...plain, headers: visitor }), FORBIDDEN);
   log.mockClear(); // callers.test.ts asserts what is logged
 
   const https = await send({ ...plain, origin: ORIGIN });
@@ -58,12 +62,14 @@ it.each(REQUESTS)("%s %j", async (path, options) => {
   // Not through Cloudflare.
   const local = { origin: PLAIN_HTTP.origin, bindings: { ...closed, MAINTENANCE: "off" } };
   expectError(await send(local), CLOSED);
+  // Through a tunnel to a local service, which Cloudflare tells that its caller used https.
+  expectError(await send({ ...plain, headers: { ...PLAIN_HTTP.headers, "cf-visitor": '{"scheme":"https"}' } }), CLOSED);
   expect(limit).not.toHaveBeenCalled();
 
   expectError(await send({ bindings: limited }), TOO_MANY);
   expect(limit.mock.calls).toEqual([[{ key: "API_KEY_ALICE" }]]);
   expect(log).not.toHaveBeenCalled();
 
-  // If several secrets have the same key, the first one names the caller.
-  expect((await send({ bindings: open })).headers.get("API-Key-Name")).toBe("API_KEY_ALICE");
+  // If several secrets have the same key, the one that sorts first counts.
+  expect((await send({ bindings: open })).headers.get("API-Key-Name")).toBe("API_KEY_ALICE__2");
 });

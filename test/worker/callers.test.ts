@@ -1,8 +1,9 @@
-// Who calls: the log and the trace. API-Key-Name and the rate limit of each caller are in before-operations.test.ts.
+// Who calls: the name of a secret without two underscores and a number at its end. API-Key-Name and the rate limit of
+// each caller are in before-operations.test.ts.
 
-import { tracing } from "cloudflare:workers";
+import { env, tracing } from "cloudflare:workers";
 import { beforeEach, expect, it, type MockInstance, vi } from "vitest";
-import { call, PLAIN_HTTP } from "./call.ts";
+import { call, createPet, PLAIN_HTTP } from "./call.ts";
 
 let use: MockInstance<typeof console.log>;
 let log: MockInstance<typeof console.error>;
@@ -17,7 +18,7 @@ it("logs at most once an hour that a key is in use, and that it was sent over pl
   const logged = async (minute: number, key: string) => {
     vi.setSystemTime(start + minute * 60_000);
     for (const spy of [use, log]) spy.mockClear();
-    const bindings = { API_KEY_CAROL: key, MAINTENANCE: "" };
+    const bindings = { API_KEY_CAROL__2: key, MAINTENANCE: "" };
     for (const options of [{}, PLAIN_HTTP]) {
       await call("/v1/pets", { ...options, bindings, authorization: `Bearer ${key}` });
       await call("/v1/pets", { ...options, bindings, authorization: null });
@@ -25,16 +26,16 @@ it("logs at most once an hour that a key is in use, and that it was sent over pl
     return [...use.mock.calls, ...log.mock.calls].map(([line]) => JSON.parse(line));
   };
   const caller = "API_KEY_CAROL";
-  const cause = "The key in API_KEY_CAROL was sent over plain HTTP, and can have been read on the way: replace it.";
+  const cause = "The key in API_KEY_CAROL__2 was sent over plain HTTP, and can have been read on the way: replace it.";
   const lines = [
-    { message: "API_KEY_CAROL is in use (logged once an hour)", caller },
+    { message: "API_KEY_CAROL__2 is in use (logged once an hour)", caller },
     expect.objectContaining({ message: `configuration: ${cause}`, failure: "configuration", cause, caller }),
   ];
-  expect(await logged(0, "used")).toEqual(lines);
-  expect(await logged(59, "used")).toEqual([]);
-  expect(await logged(60, "used")).toEqual(lines);
-  expect(await logged(61, "used")).toEqual([]);
-  expect(await logged(62, "replaced")).toEqual(lines);
+  expect(await logged(0, "the-key-that-is-in-use")).toEqual(lines);
+  expect(await logged(59, "the-key-that-is-in-use")).toEqual([]);
+  expect(await logged(60, "the-key-that-is-in-use")).toEqual(lines);
+  expect(await logged(61, "the-key-that-is-in-use")).toEqual([]);
+  expect(await logged(62, "the-key-that-replaces-it")).toEqual(lines);
 });
 
 it("is an attribute of the root span of a request with a valid key", async () => {
@@ -44,6 +45,27 @@ it("is an attribute of the root span of a request with a valid key", async () =>
   expect(setAttribute).not.toHaveBeenCalled();
   await call("/v1/nothing");
   expect(setAttribute.mock.calls).toEqual([["caller", "API_KEY"]]);
+});
+
+it.each([
+  ["API_KEY__2", "API_KEY"],
+  ["API_KEY_ROOM_101", "API_KEY_ROOM_101"],
+  ["API_KEY_ROOM_102__10", "API_KEY_ROOM_102"],
+  ["API_KEY_2", "API_KEY_2"],
+])("with the key in %s is %s", async (secret, caller) => {
+  const key = "a-key-for-one-request";
+  const body = '{"name":"Rex","categoryId":1}';
+  const { status, headers } = await createPet(body, { authorization: `Bearer ${key}`, bindings: { [secret]: key } });
+  expect([status, headers.get("API-Key-Name")]).toEqual([201, secret]);
+  const row = await env.DB.prepare("SELECT created_by, unixepoch() - created_at BETWEEN 0 AND 60 AS is_new FROM pets");
+  expect(await row.first()).toEqual({ created_by: caller, is_new: 1 });
+});
+
+it("is served without a limit if its binding answers anything but a refusal", async () => {
+  for (const answer of [{}, { success: null }]) {
+    const bindings = { RATE_LIMIT: { limit: async () => answer as never } };
+    expect((await call("/v1/pets", { bindings })).status).toBe(200);
+  }
 });
 
 it("has no rate limit if its binding fails, which is logged once", async () => {

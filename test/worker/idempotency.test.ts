@@ -87,15 +87,53 @@ describe("Idempotency-Key", () => {
     expectError(await createUnder("\u007f", "{oops"), badRequest(`${CHARACTERS}; ${problem}.`));
   });
 
-  it("is also checked by the table", async () => {
+  it("is also checked by the table, as is the name of its caller", async () => {
     const insert = env.DB.prepare(
-      "INSERT INTO pets (name, category_id, status, idempotency_key) VALUES ('Rex', '1', 'sold', ?)",
+      "INSERT INTO pets (name, category_id, status, created_by, idempotency_key) VALUES ('Rex', '1', 'sold', ?, ?)",
     );
     for (const key of ["", "x".repeat(256), "é", "a\tb"]) {
-      await expect(insert.bind(key).run()).rejects.toThrow(/CHECK constraint failed/);
+      await expect(insert.bind("API_KEY", key).run()).rejects.toThrow(/CHECK constraint failed/);
     }
-    await insert.bind("key").run();
-    await expect(insert.bind("key").run()).rejects.toThrow(/UNIQUE constraint failed/);
+    const longest = `API_KEY_${"x".repeat(56)}`;
+    for (const caller of [null, "", "API_KEY_", "api_key", "API_KEY_a-b", "API_KEYS", "API_KEY_é", `${longest}x`]) {
+      await expect(insert.bind(caller, "key").run()).rejects.toThrow(/CHECK constraint failed/);
+    }
+    for (const caller of ["API_KEY", "API_KEY_SHOP", longest]) {
+      await insert.bind(caller, "key").run();
+      await expect(insert.bind(caller, "key").run()).rejects.toThrow(/UNIQUE constraint failed/);
+    }
+  });
+});
+
+describe("the Idempotency-Keys of different callers", () => {
+  const [OLD, NEW, OTHER] = ["the-old-key-of-the-shop", "the-new-key-of-the-shop", "the-key-of-the-zoo"];
+  const bindings = { API_KEY_SHOP: OLD, API_KEY_SHOP__2: NEW, API_KEY_ZOO: OTHER };
+  const createWith = (key: string, pet: object = REX, replaced: RequestOptions["bindings"] = {}) =>
+    createUnder("1", pet, { authorization: `Bearer ${key}`, bindings: { ...bindings, ...replaced } });
+
+  it("are different, also for the same animal; those of one caller are the same, whatever its API key", async () => {
+    const [first, second] = [await createWith(OLD), await createWith(OTHER)];
+    expect([JSON.parse(first.text).id, JSON.parse(second.text).id]).toEqual([1, 2]);
+    expectBody(await createWith(NEW), 201, first.text);
+    expectError(await createWith(NEW, { ...REX, name: "Ada" }), CONFLICT);
+    // After the old API key was deleted.
+    expectBody(await createWith(NEW, REX, { API_KEY_SHOP: undefined }), 201, first.text);
+    expectBody(await createWith(OTHER), 201, second.text);
+    expect(await countPets()).toBe(2);
+  });
+
+  it("store one animal for each caller if their requests race", async () => {
+    const answers = await Promise.all(Array.from({ length: 16 }, (_, i) => createWith(i % 2 ? NEW : OTHER)));
+    expect(answers.map(({ status }) => status)).toEqual(Array(16).fill(201));
+    expect(await countPets()).toBe(2);
+  });
+
+  it("are stored with their caller and the time, which a repeated create does not change", async () => {
+    await createWith(OLD);
+    await env.DB.exec("UPDATE pets SET created_at = 1");
+    await createWith(NEW);
+    const row = await env.DB.prepare("SELECT created_by, created_at FROM pets").first();
+    expect(row).toEqual({ created_by: "API_KEY_SHOP", created_at: 1 });
   });
 });
 
@@ -149,7 +187,10 @@ describe("a createPet during transient failures of D1", () => {
     ["D1_ERROR: D1 DB's isolate exceeded its memory limit and was reset.", 503],
   ])("with a key is tried once: %s", async (message, expected) => {
     const { seen, bindings } = losing(1, { stored: false, failure: new Error(message) });
-    expect((await createUnder("key", REX, { bindings })).status).toBe(expected);
+    const { status, headers } = await createUnder("key", REX, { bindings });
+    expect(status).toBe(expected);
+    // Seconds: longer than after other failures, because an early retry would make it worse.
+    expect(headers.get("Retry-After")).toBe(expected === 503 ? "10" : null);
     expect(seen.tries).toBe(1);
   });
 });

@@ -37,7 +37,7 @@ it.each([
 
 /** Sends a URL that HTTP can deliver but the Request constructor rejects. */
 function fetchRaw(url: string): Promise<Response> {
-  const request = new Request(`${ORIGIN}/v1/pets`, { headers: { Authorization: "Bearer first-key" } });
+  const request = new Request(`${ORIGIN}/v1/pets`, { headers: { Authorization: "Bearer first-key-for-tests" } });
   const raw = new Proxy(request, { get: (target, name) => (name === "url" ? url : Reflect.get(target, name)) });
   return service.fetch(raw, env);
 }

@@ -1,0 +1,32 @@
+// A migration that has landed is never edited, renamed or removed: where it was applied, Wrangler goes by its name, and
+// would skip the edit in silence.
+
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+
+/** What Git prints, or undefined if it fails, as in an archive. */
+function git(...args: string[]): string | undefined {
+  const { status, stdout } = spawnSync("git", args, { encoding: "utf8" });
+  return status === 0 ? stdout.trimEnd() : undefined;
+}
+
+// What has landed: on a branch, the commit at which it left main. On main itself, the commit before.
+const head = git("rev-parse", "HEAD");
+const fork = git("merge-base", "HEAD", "refs/remotes/origin/main");
+const landed = fork && fork !== head ? fork : git("rev-parse", "--verify", "--quiet", "HEAD^");
+const skipped = landed ? "" : " (SKIPPED: Git does not know the commit before)";
+
+it.skipIf(skipped)(`no migration that has landed is changed${skipped}`, () => {
+  const names = git("ls-tree", "--name-only", `${landed}:migrations`)?.split("\n") ?? [];
+  const present = readdirSync("migrations");
+  expect(present).toEqual(expect.arrayContaining(names));
+  for (const name of names) {
+    expect(readFileSync(`migrations/${name}`, "utf8").trimEnd(), name).toBe(
+      git("show", `${landed}:migrations/${name}`),
+    );
+  }
+  // Wrangler applies them by name.
+  const added = present.filter((name) => !names.includes(name));
+  for (const name of added) expect([...names, name].sort().at(-1)).toBe(name);
+});
