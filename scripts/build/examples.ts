@@ -1,4 +1,5 @@
-// The example of an operation in each language: programs like the guide's, which fail if anything does.
+// The example of an operation in each language: programs like the guide's, which fail if anything does. One that creates
+// starts with its Idempotency-Key, and prints it, so that it can be started again without adding a second animal.
 
 import { IDEMPOTENCY_HEADER } from "../../src/http/idempotency.ts";
 import { printJson } from "../../src/values/json.ts";
@@ -24,24 +25,31 @@ export function examples(call: Call): string {
 }
 
 function curl({ method, path, body, hasIdempotencyKey }: Call): string {
-  return [
-    `curl -i --fail-with-body --max-time 30 "$ANIMAL_STORE${path}"`,
+  const key = `key=$(openssl rand -hex 16)\necho "${IDEMPOTENCY_HEADER}: $key" >&2\n`;
+  const command = [
+    "curl -i --fail-with-body --max-time 30 -w '\\n'",
+    `"$ANIMAL_STORE${path}"`,
     ...(method === (body ? "POST" : "GET") ? [] : [`-X ${method}`]),
     `-H "Authorization: Bearer $API_KEY"`,
-    ...(hasIdempotencyKey ? [`-H "${IDEMPOTENCY_HEADER}: $(openssl rand -hex 16)"`] : []),
+    // Without the line of the key, this ends the command: an empty header would be left out.
+    ...(hasIdempotencyKey ? [`-H "${IDEMPOTENCY_HEADER}: \${key:?}"`] : []),
     ...(body ? [`-H "Content-Type: application/json"`, `-d '${printJson(body).replaceAll("'", "'\\''")}'`] : []),
   ].join(" \\\n  ");
+  return hasIdempotencyKey ? key + command : command;
 }
 
 function javaScript({ method, path, body, hasIdempotencyKey, status, start }: Call): string {
   const pattern = start && `/^\\${start}.*\\${start.startsWith("[") ? "]" : "}"}$/s`;
   return [
+    ...(hasIdempotencyKey
+      ? ["const key = crypto.randomUUID();", `console.error(\`${IDEMPOTENCY_HEADER}: \${key}\`);`, ""]
+      : []),
     "const { ANIMAL_STORE, API_KEY } = process.env;",
     `const response = await fetch(\`\${ANIMAL_STORE}${path}\`, {`,
     ...(method === "GET" ? [] : [`  method: "${method}",`]),
     "  headers: {",
     `    Authorization: \`Bearer \${API_KEY}\`,`,
-    ...(hasIdempotencyKey ? [`    "${IDEMPOTENCY_HEADER}": crypto.randomUUID(),`] : []),
+    ...(hasIdempotencyKey ? [`    "${IDEMPOTENCY_HEADER}": key,`] : []),
     ...(body ? ['    "Content-Type": "application/json",'] : []),
     "  },",
     ...(body ? [`  body: JSON.stringify(${literal(body, 2).replaceAll(/^(\s*)"(\w+)":/gm, "$1$2:")}),`] : []),
@@ -61,13 +69,16 @@ function javaScript({ method, path, body, hasIdempotencyKey, status, start }: Ca
 
 function python({ method, path, body, hasIdempotencyKey, status, start }: Call): string {
   return [
-    `import os, requests${hasIdempotencyKey ? ", uuid" : ""}`,
+    `import os, requests${hasIdempotencyKey ? ", sys, uuid" : ""}`,
     "",
+    ...(hasIdempotencyKey
+      ? ["key = str(uuid.uuid4())", `print("${IDEMPOTENCY_HEADER}:", key, file=sys.stderr)`, ""]
+      : []),
     `response = requests.${method.toLowerCase()}(`,
     `    os.environ["ANIMAL_STORE"] + "${path}",`,
     "    headers={",
     '        "Authorization": "Bearer " + os.environ["API_KEY"],',
-    ...(hasIdempotencyKey ? [`        "${IDEMPOTENCY_HEADER}": str(uuid.uuid4()),`] : []),
+    ...(hasIdempotencyKey ? [`        "${IDEMPOTENCY_HEADER}": key,`] : []),
     "    },",
     ...(body ? [`    json=${literal(body, 4)},`] : []),
     "    allow_redirects=False,",

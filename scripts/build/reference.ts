@@ -41,10 +41,9 @@ const key = {
   description: apiKey.description,
   schema: { type: "string", format: apiKey.scheme },
 } satisfies Field;
-const everyResponse = operations.flatMap(({ responses }) => Object.entries(responses));
 const shared = {
   parameters: [key, ...inAll(operations.map(({ parameters }) => parameters))],
-  responses: everyResponse.filter((response, i) => isShared(response) && sameAs(response)[0] === everyResponse[i]),
+  responses: [],
   headers: inAll(operations.map(headersOf)),
 };
 
@@ -56,7 +55,6 @@ export function describeOperations(): string {
     ...operations.map(describeOperation),
     `## All operations {#${ALL}}`,
     `Paths are relative to the base URL of the service, which ends in ${code(BASE)}. Bodies are JSON.`,
-    "The body of an error is an [Error](#Error). An example of its `message` is in italics.",
     ...lists(ALL, shared),
     "## Objects",
     ...objects.flatMap((name) => ["---", `### ${name} {#${name}}`, ...describeObject(name), json(exampleOf(name))]),
@@ -73,7 +71,7 @@ export function describeOperation(operation: Operation): string {
   const request = escaped(printJson(requestOf(operation)));
   const own = {
     parameters: without(shared.parameters, parameters),
-    responses: Object.entries(responses).filter((response) => !isShared(response)),
+    responses: Object.entries(responses),
     headers: without(shared.headers, headersOf(operation)),
   };
   const others = shared.parameters.map(({ name }) => `[${code(name)}](#${ALL}-${name})`);
@@ -89,7 +87,7 @@ export function describeOperation(operation: Operation): string {
       `- As for every operation: ${others.join(", ")}`,
       body ? [bodyTitle, ...describeObject(body.replace(COMPONENTS, ""), id, "body")] : [],
     ),
-    `For the errors and headers that operations share, see [All operations](#${ALL}).`,
+    `For the headers that operations share, see [All operations](#${ALL}).`,
   ].join("\n\n");
 }
 
@@ -105,11 +103,7 @@ function lists(
   return [
     ...list("parameters", "Parameters", [...parameters.map((field) => describeField(field, id)), otherParameters]),
     ...body,
-    ...list(
-      "responses",
-      "Responses",
-      responses.map((response) => describeResponse(response, id)),
-    ),
+    ...list("responses", "Responses", describeResponses(responses, id)),
     ...list("headers", "Response headers", describeHeaders(headers, id)),
   ];
 }
@@ -129,7 +123,12 @@ function exampleWithResponse({ operationId, method, path, parameters, responses,
     status,
     start: /^(\[|.*?:)/.exec(printJson(example) ?? "")?.[0],
   };
-  return [examples(call), ...(example ? [`The response, [${status}](#${operationId}-${status}):`, json(example)] : [])];
+  const again = "If the example fails, start it again with [the same key](#running-the-examples):";
+  return [
+    ...(call.hasIdempotencyKey ? [again] : []),
+    examples(call),
+    ...(example ? [`The response, [${status}](#${operationId}-${status}):`, json(example)] : []),
+  ];
 }
 
 /** What forms.js makes a form from. */
@@ -145,27 +144,48 @@ function requestOf({ method, path, parameters, responses, ...operation }: Operat
   return { method, path: BASE + path, fields, body: printJson(bodyOf(operation)?.example, 2), headers: [...headers] };
 }
 
-/** A success with its schema, an error with its code and, unless the description begins like it, its message. */
-function describeResponse([status, { description, headers, content, ...rest }]: Response, id: string): string {
-  expectNone(rest, status);
-  const own = Object.entries(headers).filter(([name]) => !ON_ALL_RESPONSES.includes(name));
-  const names = own.map(([name, { required }]) => code(name) + (required ? "" : " (may be absent)"));
+/** Each success, and then the errors, which the table describes. */
+function describeResponses(responses: Response[], id: string): string[] {
+  const errors = responses.filter(([, response]) => codeOf(response));
+  const links = errors.map(([status]) => `[${status}](#error-${status})`);
+  const others = responses.filter(([, response]) => !codeOf(response));
+  const successes = others.map(([status, { description, headers, content, ...rest }]) => {
+    expectNone(rest, status);
+    const own = Object.entries(headers).filter(([name]) => !ON_ALL_RESPONSES.includes(name));
+    const names = own.map(([name, { required }]) => code(name) + (required ? "" : " (may be absent)"));
+    const schema = content?.["application/json"].schema;
+    const facts = [...(schema ? typeOf(schema, status) : ["no body"]), names[0] && `headers: ${names.join(", ")}`];
+    return item(`${id}-${status}`, status, facts, description);
+  });
+  return [...successes, ...(links[0] ? [`- Errors: ${links.join(", ")}`] : [])];
+}
+
+/** The code of an error; undefined for a success. */
+function codeOf({ content }: Response[1]): string | undefined {
   const { schema, example } = content?.["application/json"] ?? {};
-  const error = schema?.$ref === `${COMPONENTS}Error` ? (example as { code: string; message: string }) : undefined;
-  const type = error ? [code(error.code)] : schema ? typeOf(schema, status) : ["no body"];
-  const facts = [...type, names[0] && `headers: ${names.join(", ")}`];
-  const message = error && !description.startsWith(error.message.slice(0, 20)) ? ` *${error.message}*` : "";
-  return item(`${id}-${status}`, status, facts, description + message);
+  return schema?.$ref === `${COMPONENTS}Error` ? (example as { code: string }).code : undefined;
 }
 
-/** Whether all operations have this status, and more than one in these words. */
-function isShared([status, response]: Response): boolean {
-  const isInAll = operations.every(({ responses }) => status in responses);
-  return isInAll && sameAs([status, response]).length > 1;
-}
-
-function sameAs([status, { description }]: Response): Response[] {
-  return everyResponse.filter(([other, response]) => other === status && response.description === description);
+/** A table of all errors. What only some operations say about one is named with them. */
+export function errorTable(): string {
+  const rows = new Map<string, Map<string, string[]>>();
+  for (const { operationId, responses } of operations) {
+    for (const [status, response] of Object.entries(responses)) {
+      const errorCode = codeOf(response);
+      if (!errorCode) continue;
+      const { description, headers: _, content: __, ...rest } = response;
+      expectNone(rest, status);
+      const link = `<strong id="error-${status}"><a href="#error-${status}">${status}</a></strong> | ${code(errorCode)}`;
+      const texts = rows.get(link) ?? new Map<string, string[]>();
+      rows.set(link, texts.set(description, [...(texts.get(description) ?? []), `[${operationId}](#${operationId})`]));
+    }
+  }
+  const lines = [...rows].map(([link, texts]) => {
+    const named = [...texts].map(([text, ids]) => (texts.size === 1 ? text : `${ids.join(", ")}: ${text}`));
+    return `| ${link}: ${named.join("<br>")} |`;
+  });
+  const byStatus = lines.sort((a, b) => a.localeCompare(b));
+  return ["| Status | Code, cause and remedy |", "|---|---|", ...byStatus].join("\n");
 }
 
 /** What the operation's responses define headers to be, each definition once. */
@@ -244,7 +264,7 @@ function typeOf(schema: JsonSchema, name: string): string[] {
   ];
 }
 
-const isObject = (component: string) => /object|array/.test(schemas[component]?.type ?? "");
+const isObject = (component: string) => schemas[component]?.type === "object";
 
 const resolved = ({ $ref, ...schema }: JsonSchema) => ({ ...schemas[$ref?.replace(COMPONENTS, "") ?? ""], ...schema });
 

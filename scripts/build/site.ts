@@ -6,11 +6,12 @@ import { join } from "node:path";
 import { Marked } from "marked";
 import { description } from "../../src/openapi/document.ts";
 import { printJson } from "../../src/values/json.ts";
-import { describeOperations, operations, titleOf } from "./reference.ts";
+import { describeOperations, errorTable, operations, titleOf } from "./reference.ts";
 
 const SITE = join(import.meta.dirname, "../../dist/site");
 const SOURCES = join(import.meta.dirname, "../../src/site");
-const MARKER = "<!-- operations -->";
+const OPERATIONS = "<!-- operations -->";
+const ERRORS = "<!-- errors -->";
 /** In Markdown. */
 const block = (language: string) => `^\`\`\`${language}\n(?:(?!^\`\`\`).)*^\`\`\`\n+`;
 /** Code, with each sentence that introduces some of it and ends in a colon. */
@@ -32,10 +33,10 @@ const markdown: Marked = new Marked({
     hr: () => "</section>\n<section>\n",
     code({ text, lang }) {
       const program = `${text}\n`;
-      // The keyboard scrolls what has the focus. A response breaks instead, between its members.
       if (lang && lang !== "json") {
-        return `<pre><code class="language-${lang}" tabindex="0">${toHtml(program, lang)}</code></pre>\n`;
+        return `<pre><code class="language-${lang}">${toHtml(program, lang)}</code></pre>\n`;
       }
+      // A response breaks between its members.
       const html = toHtml(program, lang || undefined).replaceAll(/(?<=,(<\/span>)?)(?=<span|&quot;|\{)/g, "<wbr>");
       return `<pre><code${lang && ' class="language-json"'}>${html}</code></pre>\n`;
     },
@@ -66,7 +67,7 @@ export function buildSite(commit: string): void {
 /** What replaces each name in braces. */
 function pageParts(guide: string, commit: string): Record<string, string> {
   const { title, version, summary } = description.info;
-  const [start = "", subjects = ""] = guide.split(MARKER);
+  const [start = "", subjects = ""] = guide.replace(ERRORS, errorTable).split(OPERATIONS);
   const groups = { Start: start, Operations: describeOperations(), Guide: subjects };
   const rows = operations.map(({ operationId, method, path, ...operation }) => {
     const link = titleOf(operation).replace(/^.+?(?= <mark>|$)/, `<a href="#${operationId}">$&</a>`);

@@ -85,7 +85,7 @@ export function error(code: ErrorCode, message: string, headers: Headers = {}, d
 
 /** The errors of every operation with a body, apart from a 400. */
 export const bodyErrors: Responses = {
-  ...error("content_too_large", TOO_LARGE),
+  ...error("content_too_large", TOO_LARGE, {}, `${TOO_LARGE} Leave out unknown properties and white space.`),
   ...error("unsupported_media_type", unsupported({ isJson: false, isPlain: false }), {
     "Accept-Encoding": fixedHeader(
       "Present on a 415 if the request body has a Content-Encoding: the only one that the service accepts (RFC 9110).",

@@ -83,6 +83,9 @@ export function describePaths(paths: Record<`/${string}`, PathItem>) {
 const MAY_BE_STORED =
   `what you sent may have been added. Send it again with the same \`${IDEMPOTENCY_HEADER}\` or, if it had none, ` +
   "look for it first.";
+const UNAUTHORIZED = "The API key is missing or not valid. Check the `Authorization` header.";
+const NOT_ALLOWED =
+  "The path does not support this method. Use one of those in `Allow`: HEAD is allowed wherever GET is.";
 const UNLESS_CLOSED = "If `message` says that the service is closed for maintenance, the request was not carried out.";
 
 function commonErrors(method: string, pathMethods: string[], headers: Headers): Responses {
@@ -101,10 +104,10 @@ function commonErrors(method: string, pathMethods: string[], headers: Headers): 
         ]
       : [INTERNAL, INTERNAL, UNAVAILABLE, `${UNAVAILABLE} ${UNLESS_CLOSED}`];
   return {
-    ...error("unauthorized", KEY_REQUIRED, { "WWW-Authenticate": challenge }, "The API key is missing or not valid."),
+    ...error("unauthorized", KEY_REQUIRED, { "WWW-Authenticate": challenge }, UNAUTHORIZED),
     ...error("forbidden", PLAIN_HTTP),
-    ...error("method_not_allowed", notAllowed(wrong, methods), allow, "The path does not support this method."),
-    ...error("too_many_requests", TOO_MANY, retryAfter),
+    ...error("method_not_allowed", notAllowed(wrong, methods), allow, NOT_ALLOWED),
+    ...error("too_many_requests", TOO_MANY, retryAfter, `${TOO_MANY} \`Retry-After\` says when.`),
     ...error("internal_error", internal, optional, whenFailed),
     ...error("service_unavailable", unavailable, { ...optional, ...retryAfter }, whenUnavailable),
   };

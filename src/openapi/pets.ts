@@ -36,6 +36,8 @@ const AN_INT64 =
   `It is an integer from ${INT64.minimum} to ${INT64.maximum}. JavaScript's \`JSON.parse\` rounds integers beyond ` +
   "2^53 − 1.";
 
+const CORRECT = "Correct everything that `message` names.";
+
 const PROPERTIES = {
   name:
     "The animal's name, in well-formed Unicode, with at least one character that is not white space. It is stored as " +
@@ -65,7 +67,7 @@ export const petComponents = {
     },
     example: REX,
   },
-  Pets: { schema: z.array(Pet), description: "Animals, in ascending order of `id`." },
+  Pets: { schema: z.array(Pet) },
 };
 
 export const petPaths = {
@@ -84,11 +86,11 @@ export const petPaths = {
       }),
       responses: {
         200: {
-          description: "A page of animals.",
+          description: "A page of animals, in ascending order of `id`.",
           headers: { ...bookmark(), ...link },
           content: body("Pets", [REX, ADA]),
         },
-        ...badRequest("A query parameter is invalid, unknown or repeated.", () =>
+        ...badRequest(`A query parameter is invalid, unknown or repeated. ${CORRECT}`, () =>
           validated(PetQuery.safeParse(parseQuery("limit=0&offset=20"))),
         ),
       },
@@ -115,7 +117,7 @@ export const petPaths = {
           },
           content: body("Pet", REX),
         },
-        ...badRequest(`The body or the \`${IDEMPOTENCY_HEADER}\` is not valid.`, () =>
+        ...badRequest(`The body or the \`${IDEMPOTENCY_HEADER}\` is not valid. ${CORRECT}`, () =>
           validated(NewPetBody.safeParse(new TextEncoder().encode('{"categoryId":1}'))),
         ),
         ...bodyErrors,
@@ -153,8 +155,13 @@ export const petPaths = {
       },
       responses: {
         200: { description: "The animal.", headers: bookmark(), content: body("Pet", REX) },
-        ...error("not_found", UNKNOWN_ID, bookmark({ required: false })),
-        ...error("gone", REMOVED, {}, "The operation has been removed."),
+        ...error(
+          "not_found",
+          UNKNOWN_ID,
+          bookmark({ required: false }),
+          "No animal has this id. An unknown path gets 404, too.",
+        ),
+        ...error("gone", REMOVED, {}, "The operation was removed. `message` names its replacement."),
       },
     },
   },

@@ -1,69 +1,56 @@
 // The forms of the operations, which send requests. The API key is kept in memory only. A body is shown as text, so
 // that every integer is exact, and no name that another caller has chosen becomes a part of the page.
 
-import { element, IS_LOCAL, ORIGIN } from "./page.js";
+import { element, IS_LOCAL, LOCAL_KEY, ORIGIN } from "./page.js";
 
 const TIMEOUT = 30; // seconds
 const PLAIN = { autocomplete: "off", autocapitalize: "off", spellcheck: false };
 const IDEMPOTENCY_KEY = "Idempotency-Key";
 const KEY = /^[\w.~+/-]+=*$/; // RFC 6750
-/** What is often copied with a key: the rest of its header, quotes and white space. */
-const AROUND_KEY = /^(?:[\s`\p{Quotation_Mark}]|Authorization:|Bearer\s)+|[\s`\p{Quotation_Mark}]+$/giu;
-const keys = [];
+const keys = []; // the fields for the API key, which all have the same value
 let requestCount = 0; // on their way, from all forms
 
 for (const line of document.querySelectorAll("[data-request]")) {
   const section = line.parentElement;
   const request = JSON.parse(line.dataset.request);
-  const key = element("input", {
-    ...PLAIN,
-    className: "key",
-    required: true,
-    value: IS_LOCAL ? "local-development-key" : "",
-  });
-  key.oninput = () => {
-    const bare = key.value.replaceAll(AROUND_KEY, "");
-    for (const other of keys) other.value = bare;
-  };
-  keys.push(key);
   const details = element("details", {}, element("summary", {}, "Send a request"));
   if (request.method !== "GET") {
     details.append(element("p", {}, "This request changes the store, and animals cannot be deleted."));
   }
-  // The key is outside the form, so that pressing Enter there sends nothing.
-  details.append(label("API key", "required", key), formFor(section.querySelector("h2").id, request, key));
+  details.append(formFor(section.querySelector("h2").id, request));
   section.querySelector("h3").before(details);
 }
 
-function label(name, hint, control) {
-  return element("label", {}, `${name} `, element("small", {}, hint), control);
-}
-
-function formFor(id, request, key) {
-  const fields = request.fields.map(({ name, place, required = false, hint, values }) => {
+function formFor(id, request) {
+  const key = element("input", { ...PLAIN, className: "key", value: IS_LOCAL ? LOCAL_KEY : "" });
+  key.oninput = () => {
+    for (const other of keys) other.value = key.value;
+  };
+  keys.push(key);
+  const parameters = request.fields.map(({ name, place, required = false, hint, values }) => {
     const options = ["", ...(values ?? [])].map((value) => element("option", {}, value));
     const control = values ? element("select", {}, ...options) : element("input", PLAIN);
     return { name, place, required, hint, control };
   });
+  const fields = [{ name: "API key", required: true, hint: "required", control: key }, ...parameters];
   if (request.body) {
     const rows = request.body.split("\n").length;
     const control = element("textarea", { ...PLAIN, rows, value: request.body });
     fields.push({ name: "JSON", place: "body", required: true, hint: "body · required", control });
   }
   for (const { required, control } of fields) control.required = required;
-  const named = (name) => fields.find((field) => field.name === name)?.control;
-  const labels = fields.map(({ name, hint, control }) => label(name, hint, control));
+  const labels = fields.map(({ name, hint, control }) =>
+    element("label", {}, `${name} `, element("small", {}, hint), control),
+  );
   const send = element("button", {}, "Send");
-  const cancel = element("button", { type: "button", hidden: true }, "Cancel");
-  const next = element("button", { type: "button", hidden: true }, "Next page");
-  const progress = element("progress", { hidden: true, ariaLabel: "Waiting for the response" });
   const status = element("output");
   const response = element("pre", { tabIndex: 0, role: "region", ariaLabel: "Response" });
-  const form = element("form", { noValidate: true }, ...labels, send, cancel, next, progress, status, response);
+  const form = element("form", { noValidate: true }, ...labels, send, status, response);
   const fill = element("button", { type: "button", ariaLabel: `New ${IDEMPOTENCY_KEY}` }, "New");
-  const idempotencyKey = named(IDEMPOTENCY_KEY);
+  const idempotencyKey = fields.find(({ name }) => name === IDEMPOTENCY_KEY)?.control;
   let made; // the newest key that was filled in
   let added; // the newest key with which something was added
+  let isSending = false;
   if (idempotencyKey) {
     fill.onclick = () => (idempotencyKey.value = made = randomKey());
     fill.onclick();
@@ -72,24 +59,19 @@ function formFor(id, request, key) {
     row.append(idempotencyKey.parentElement, fill);
   }
   form.oninput = ({ target }) => {
-    next.hidden = true;
     // What was changed is a new animal. A key that the caller typed stays.
-    if (made && made === added && made === idempotencyKey.value && target !== idempotencyKey) fill.onclick();
-  };
-  next.onclick = () => {
-    if (cancel.hidden) named("after").value = next.value;
-    form.requestSubmit();
+    const isOfAnimal = target !== idempotencyKey && target !== key;
+    if (made && made === added && made === idempotencyKey.value && isOfAnimal) fill.onclick();
   };
 
   /** Nothing that a request depends on changes while it is on its way. A disabled button would lose the focus. */
   function lock(isLocked) {
+    isSending = isLocked;
     requestCount += isLocked ? 1 : -1;
-    for (const other of keys) other.readOnly = requestCount > 0;
     for (const { control } of fields) control[control.matches("select") ? "disabled" : "readOnly"] = isLocked;
+    for (const other of keys) other.readOnly = requestCount > 0;
     fill.disabled = isLocked;
-    send.ariaDisabled = next.ariaDisabled = isLocked;
-    if (document.activeElement === cancel) send.focus();
-    cancel.hidden = progress.hidden = !isLocked;
+    send.ariaDisabled = isLocked;
   }
 
   function report(outcome, ...text) {
@@ -99,9 +81,9 @@ function formFor(id, request, key) {
 
   form.onsubmit = async (event) => {
     event.preventDefault();
-    if (!cancel.hidden) return; // It is on its way.
+    if (isSending) return;
     response.textContent = "";
-    const problem = problemOf([{ name: "API key", required: true, control: key }, ...fields], key);
+    const problem = problemOf(fields, key);
     if (problem) {
       report("failure", problem.text);
       return problem.control.focus();
@@ -109,15 +91,12 @@ function formFor(id, request, key) {
     lock(true);
     report("", "Sending…");
     const sent = idempotencyKey?.value;
-    const canceling = new AbortController();
-    cancel.onclick = () => canceling.abort();
-    const signal = AbortSignal.any([canceling.signal, AbortSignal.timeout(TIMEOUT * 1000)]);
     try {
-      const answer = await fetch(...fetchArguments(request, fields, key.value, signal));
+      const answer = await fetch(...fetchArguments(request, fields, key.value));
       const names = [...request.headers, "cf-ray"].filter((name) => answer.headers.has(name));
       const headers = names.map((name) => `${name}: ${answer.headers.get(name)}\n`);
       const body = await answer.text();
-      response.textContent = `${headers.join("")}\n${formatted(body) || "(empty body)"}`;
+      response.textContent = `${headers.join("")}\n${body || "(empty body)"}`;
       const isUnknown = answer.status >= 500 && !/"code":"/.test(body);
       report(
         answer.ok ? "success" : "failure",
@@ -127,25 +106,16 @@ function formFor(id, request, key) {
         isUnknown ? `. ${adviceFor(request, sent)}` : "",
       );
       if (answer.ok) added = sent; // After a failure, the same key retries.
-      // Only its number is used: the URL could lead elsewhere, and the key with it.
-      const [, after = ""] = /[?&]after=(-?\d+)\D.*rel="next"/.exec(answer.headers.get("Link")) ?? [];
-      if (!after && document.activeElement === next) send.focus();
-      Object.assign(next, { value: after, hidden: !after });
     } catch ({ name }) {
-      report("failure", `${FAILED[name] ?? FAILED.other} ${adviceFor(request, sent)}`);
+      const timedOut = `There was no response within ${TIMEOUT} seconds.`;
+      const failed = "The service cannot be reached, or the connection was lost.";
+      report("failure", `${name === "TimeoutError" ? timedOut : failed} ${adviceFor(request, sent)}`);
     } finally {
       lock(false);
     }
   };
   return form;
 }
-
-/** Why a request did not get a whole response, by the name of the error. */
-const FAILED = {
-  AbortError: "You canceled the request.",
-  TimeoutError: `There was no response within ${TIMEOUT} seconds.`,
-  other: "The service cannot be reached, or the connection was lost.",
-};
 
 /** The first problem of these fields, if any. */
 function problemOf(fields, key) {
@@ -164,8 +134,7 @@ function problemOf(fields, key) {
 
 /** The status, with a link to its description if there is one. HTTP/2 has no text for a status. */
 function linkTo(status, operation) {
-  const ids = [operation, "all-operations"].map((place) => `${place}-${status}`);
-  const id = ids.find((id) => document.getElementById(id));
+  const id = [`${operation}-${status}`, `error-${status}`].find((id) => document.getElementById(id));
   return id ? element("a", { href: `#${id}` }, `Status ${status}`) : `Status ${status}`;
 }
 
@@ -183,22 +152,8 @@ function adviceFor({ method }, idempotencyKey) {
     : "The animal may have been added: list the newest animals before you send it again.";
 }
 
-/** JSON with white space between its tokens. Any other text stays as it is. */
-function formatted(text) {
-  if (!/^\s*[[{]/.test(text)) return text;
-  let depth = 0;
-  return text.replaceAll(/"(?:[^"\\]|\\.)*"|[[{]\s*[\]}]|[\s\S]/g, (token) => {
-    if ("[{".includes(token)) depth += 1;
-    if ("]}".includes(token)) depth -= 1;
-    const line = `\n${"  ".repeat(Math.max(depth, 0))}`;
-    if ("[{,".includes(token)) return token + line;
-    if ("]}".includes(token)) return line + token;
-    return token === ":" ? ": " : token;
-  });
-}
-
 /** The arguments of fetch. Empty fields are not sent. */
-function fetchArguments({ method, path, body: example }, fields, key, signal) {
+function fetchArguments({ method, path, body: example }, fields, key) {
   const headers = new Headers({ Authorization: `Bearer ${key}` });
   const query = new URLSearchParams();
   let [url, body] = [path];
@@ -211,5 +166,5 @@ function fetchArguments({ method, path, body: example }, fields, key, signal) {
   }
   if (example) headers.set("Content-Type", "application/json");
   if (query.size > 0) url += `?${query}`;
-  return [ORIGIN + url, { method, headers, body, signal }];
+  return [ORIGIN + url, { method, headers, body, signal: AbortSignal.timeout(TIMEOUT * 1000) }];
 }

@@ -2,6 +2,8 @@
 // examples.
 
 export const IS_LOCAL = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
+/** That of `npm run dev`. */
+export const LOCAL_KEY = "local-development-key";
 /** The key is never sent over plain HTTP, except on this machine. */
 export const ORIGIN = IS_LOCAL ? location.origin : `https://${location.host}`;
 const tabs = [...document.querySelectorAll(".tabs > details > summary")];
@@ -20,7 +22,7 @@ export function element(name, properties = {}, ...children) {
 for (const code of document.querySelectorAll("pre > code")) {
   if (code.textContent.includes("<your ")) {
     code.innerHTML = code.innerHTML.replace("https://&lt;your address&gt;", ORIGIN);
-    if (IS_LOCAL) code.innerHTML = code.innerHTML.replace("&lt;your API key&gt;", "local-development-key");
+    if (IS_LOCAL) code.innerHTML = code.innerHTML.replace("&lt;your API key&gt;", LOCAL_KEY);
   }
   if (!code.className || !navigator.clipboard) continue; // A response, or a page without HTTPS.
   const button = element("button", { type: "button", ariaLive: "polite" }, "Copy");

@@ -1,7 +1,7 @@
 // Runs every example of the page as a reader pastes it, so a reader's first calls work in each language and get what
-// the page shows, and behind a network that fails, where an example must fail and say why. Three things are replaced:
+// the page shows, and behind a network that fails, where an example must fail and say why. Four things are replaced:
 // lists start after the animals that earlier tests and runs have added, each category is one that a JavaScript number
-// would round, and where nothing answers, 30 seconds are 1.
+// would round, where nothing answers, 30 seconds are 1, and an example that waits before it retries waits less.
 
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { describeOperation, operations } from "../../scripts/build/reference.ts";
+import { describeOperation, errorTable, operations } from "../../scripts/build/reference.ts";
 import { BODY_LIMIT } from "../../src/http/body.ts";
 import { STATUS } from "../../src/http/errors.ts";
 import { RETRY_AFTER } from "../../src/http/rate-limit.ts";
@@ -19,7 +19,6 @@ import { description } from "../../src/openapi/document.ts";
 import { REMOVAL } from "../../src/openapi/pets.ts";
 import { DEPRECATION_HEADERS } from "../../src/pets/deprecation.ts";
 import { INT64 } from "../../src/values/int64.ts";
-import { componentOf } from "../conformance.ts";
 import { launch, outcome } from "../processes.ts";
 import { startServer } from "../server.ts";
 import { send } from "./send.ts";
@@ -33,7 +32,8 @@ const described = operations
   .filter(({ deprecated }) => !(deprecated && IS_REMOVED))
   .map((operation): [id: string, part: string] => [operation.operationId, describeOperation(operation)]);
 const examplesIn = (part: string) => [...part.matchAll(/^```(\w+)\n([\s\S]*?)\n```$/gm)];
-const withExamples = [...sections, ...described].filter(([, part]) => part.includes("\n```python\n"));
+const GENERATED = "Generated clients"; // client.test.ts runs its programs
+const withExamples = [...sections, ...described].filter(([title]) => title !== GENERATED);
 /** The responses that a section shows, without what differs in every store: the address and the ids. */
 const responsesIn = (part: string) =>
   [...part.matchAll(/^```\n(HTTP[\s\S]*?)\n```$/gm)].map(([, text]) => anyStore(text));
@@ -42,7 +42,8 @@ const anyStore = (text = "") => text.replace(/<http.*?\/v1/, "</v1").replace(/("
 const shell = ["sh", "curl", "openssl"].filter((program) => spawnSync(program, ["--help"]).error);
 // The program itself, because a version manager's python3 takes longer than most examples.
 const findPython = ["-c", "import requests, sys; print(sys.executable)"];
-const python = spawnSync("python3", findPython, { encoding: "utf8" }).stdout?.trim();
+const pythons = ["python3", "/usr/bin/python3"].map((python) => spawnSync(python, findPython, { encoding: "utf8" }));
+const python = pythons.find(({ status }) => status === 0)?.stdout.trim();
 /** How a reader runs an example, and what is missing here. */
 const LANGUAGES: Record<string, { command: string[]; missing: string[] }> = {
   sh: { command: ["sh", "-c"], missing: shell },
@@ -55,6 +56,8 @@ const RAY = "9e7ef1dc58252cea-AMS";
 const RETRYING = "Idempotency and retries";
 /** The 30 of the seconds that an example waits for a response. */
 const TIMEOUT = /(?<=--max-time |timeout=|timeout\()30(?=\D)/g;
+/** How often an example retries. curl, which cannot be made to wait less, is made to retry less often. */
+const RETRIES: Record<string, number> = { sh: 3, js: 5, python: 5 };
 const BIG = String(INT64.maximum);
 
 const animal = (name: string) =>
@@ -96,7 +99,7 @@ const FAILURES: Record<string, [shown: RegExp, isRetried: boolean, respond?: Res
 };
 
 /** An example of curl alone shows the status and the headers. It does not fail because of these. */
-const PLAIN_CURL = /^curl -i [^|]+$/;
+const PLAIN_CURL = /^(key=.+\necho .+\n)?curl -i [^|]+$/;
 const SHOWN_BY_CURL = ["redirect", "otherJson", "empty", "shortened"];
 /** curl does not look at the body, so an example fails at once. */
 const NOT_RETRIED_BY_CURL = ["empty", "shortened"];
@@ -143,6 +146,9 @@ async function runExample([file = "", ...options]: string[], example: string, fa
     .replace("?limit=1", `?limit=1&after=${rex - 1}`)
     .replace("limit=100", `limit=100&after=${rex}`)
     .replace("/pets/1", `/pets/${rex}`)
+    .replace("--retry 5", "--retry 3")
+    .replace("wait * 1000", "wait * 50")
+    .replace("time.sleep(pause)", "time.sleep(pause / 20)")
     .replaceAll(TIMEOUT, failures.includes("silent") ? "1" : "$&");
   return { ...(await outcome(launch(file, [...options, program], here, env))), run, here };
 }
@@ -160,7 +166,7 @@ afterAll(() => {
 });
 
 it("lists every error code with its status", () => {
-  const rows = guide.matchAll(/^\| \[(\d+)\]\(#[\w-]+-\1\) \| `(\w+)`: /gm);
+  const rows = errorTable().matchAll(/>(\d+)<.+? \| `(\w+)`: [A-Z[]/g);
   expect(Array.from(rows, ([, status, code]) => [code, Number(status)])).toEqual(Object.entries(STATUS));
 });
 
@@ -174,12 +180,10 @@ it("shows what the service responds to an animal that is not valid", async () =>
 it("states the same limits, dates and headers as the service", () => {
   const deprecated = new Date(Number(DEPRECATION_HEADERS.Deprecation.slice(1)) * 1000);
   const day = deprecated.toLocaleDateString("en-GB", { dateStyle: "long", timeZone: "UTC" });
-  const { maxLength } = Object(componentOf({ $ref: "#/components/schemas/NewPet" }).properties?.["name"]);
   const facts = [
     `has been deprecated since ${day}, and will be removed on ${REMOVAL}`,
     `**${description.info.version}**`,
     `any value from ${INT64.minimum} to ${INT64.maximum} is exact`,
-    `at most ${maxLength?.toLocaleString("en")} characters`,
     `a request has at most ${BODY_LIMIT / 1024} KiB`,
     `\`Retry-After: ${RETRY_AFTER}\``,
   ];
@@ -189,8 +193,11 @@ it("states the same limits, dates and headers as the service", () => {
 for (const [language, { command, missing }] of Object.entries(LANGUAGES)) {
   const skipped = missing.length > 0 ? ` (SKIPPED: ${missing.join(", ")} is not installed)` : "";
   describe.skipIf(skipped)(`the examples in ${language}${skipped}`, { concurrent: true }, () => {
-    it.for(withExamples)("%s", async ([title, section]) => {
-      const [, , example = expect.fail()] = examplesIn(section).find(([, name]) => name === language) ?? [];
+    const examples = withExamples.flatMap(([title, section]) => {
+      const [, , example] = examplesIn(section).findLast(([, name]) => name === language) ?? [];
+      return example && title !== "Getting started" ? [{ title, section, example }] : [];
+    });
+    it.for(examples)("$title", async ({ title, section, example }) => {
       const printed = PRINTED[title] ?? /id\W+\d/;
       const isRetrying = title === RETRYING;
       const passing = await runExample(command, example, isRetrying ? ["cutOff", "429", "503"] : []);
@@ -199,14 +206,27 @@ for (const [language, { command, missing }] of Object.entries(LANGUAGES)) {
       const isReceived = (parts: string[]) => received.some((answer) => parts.every((part) => answer.includes(part)));
       expect(responsesIn(section).filter((shown) => !isReceived(shown.split("…")))).toEqual([]);
       // What the example says, because how many requests arrive in time depends on how busy the machine is.
-      const retries = ({ errors }: typeof passing) => errors.match(/again in 1 s|retry in 1 sec/g)?.length ?? 0;
+      const retries = ({ errors }: typeof passing) => errors.match(/again in \d+ s|retry in \d+ sec/g)?.length ?? 0;
       if (isRetrying) {
         expect(passing.run.ids).toEqual(Array(4).fill(Number(printed.exec(passing.output)?.[1])));
         expect(retries(passing)).toBe(3);
       }
 
+      // Started again with the key that it has printed, it adds nothing. Without its first line, curl sends nothing.
+      const [, key] = /^Idempotency-Key: (\S+)$/m.exec(passing.errors) ?? [];
+      expect(Boolean(key)).toBe(example.includes("Idempotency-Key"));
+      if (key) {
+        const again = await runExample(
+          command,
+          example.replace(/\$\(openssl.+\)|crypto.+\(\)|str\(uuid.+\)/, `"${key}"`),
+        );
+        expect(again.run.ids[0], again.errors).toBe(passing.run.ids[0]);
+        const without = language === "sh" ? await runExample(command, example.replace(/^key=.+\n/, "")) : undefined;
+        if (without) expect([without.status === 0, without.run.requests]).toEqual([false, 0]);
+      }
+
       const fail = async (name: string, answered: number) => {
-        const failures = [...Array(answered).fill(""), ...Array(name === "redirect" ? 1 : 4).fill(name)];
+        const failures = [...Array(answered).fill(""), ...Array(name === "redirect" ? 1 : 6).fill(name)];
         const failing = await runExample(command, example, failures, passing.here);
         const { status, output, errors } = failing;
         const [shown, isRetried] = FAILURES[name] ?? expect.fail();
@@ -217,7 +237,7 @@ for (const [language, { command, missing }] of Object.entries(LANGUAGES)) {
         if (!isRetrying) return;
         expect(output, name).toBe("");
         const isFinal = !isRetried || (language === "sh" && NOT_RETRIED_BY_CURL.includes(name));
-        expect(retries(failing), name).toBe(isFinal ? 0 : 3);
+        expect(retries(failing), name).toBe(isFinal ? 0 : RETRIES[language]);
       };
       // How many requests are answered before one fails.
       const counts = { Pagination: [1], "Reading your own writes": [0, 1] }[title] ?? [0];

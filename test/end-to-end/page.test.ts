@@ -35,7 +35,7 @@ async function openForm(id: string, respond?: (route: Route) => Promise<void>) {
   const button = form.getByRole("button", { name: "Send", exact: true });
   const send = async (through = button) => {
     const [request] = await Promise.all([page.waitForRequest(/\/v1\//), through.press("Enter")]);
-    await form.getByRole("button", { name: "Cancel" }).waitFor({ state: "hidden" });
+    await form.locator("output.success, output.failure").waitFor();
     return { request, response: `${await status.innerText()}\n${await form.locator("pre").innerText()}` };
   };
   const isFocused = (field: Locator) => field.evaluate((element) => element.matches(":focus"));
@@ -105,7 +105,7 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     expect(complaints).toEqual([]);
   });
 
-  it("sends what is filled in, with the key as pasted into any form, and links the status", async () => {
+  it("sends what is filled in, with the key of any form, and links the status", async () => {
     const { page, form, send, status } = await openForm("createPet");
     expect(await form.innerText()).toContain("This request changes the store");
     const key = crypto.randomUUID();
@@ -115,7 +115,7 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     expect(request.headers()["idempotency-key"]).toBe(key);
     expect(response).toMatch(
       RegExp(
-        `^Status 201, .*${key}.+New.\\n[\\s\\S]*Location: /v1/pets/\\d+\\n[\\s\\S]*"categoryId": 9223372036854775807,`,
+        `^Status 201, .*${key}.+New.\\n[\\s\\S]*Location: /v1/pets/\\d+\\n[\\s\\S]*"categoryId":9223372036854775807,`,
       ),
     );
     expect(await status.getAttribute("class")).toBe("success");
@@ -124,39 +124,29 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     expect((await send()).response).toMatch(/^Status 401, [\s\S]*WWW-Authenticate: Bearer .*invalid_token/);
     expect(await status.getAttribute("class")).toBe("failure");
     await form.getByRole("link", { name: "Status 401" }).click();
-    expect(await page.evaluate("document.querySelector(':target').id")).toBe("all-operations-401");
-    await anyKey.fill(` "authorization: Bearer ${API_KEY}"\t`);
-    expect((await send()).response).toMatch(/^Status 201/);
+    expect(await page.evaluate("document.querySelector(':target').id")).toBe("error-401");
+    await anyKey.fill(API_KEY);
+    expect((await send(form.getByLabel("API key"))).response).toMatch(/^Status 201/);
   });
 
-  it("shows that it waits, changes nothing that the request depends on, and can be canceled", async () => {
+  it("shows that it waits, and changes nothing that the request depends on", async () => {
     const requests: Route[] = [];
     const { page, form, button, status, isFocused } = await openForm("createPet", async (route) => {
       requests.push(route);
     });
     const idempotencyKey = form.getByRole("textbox", { name: "Idempotency-Key" });
     const key = await idempotencyKey.inputValue();
-    await form.getByLabel("API key").press("Enter");
     for (const _ of "123") await button.press("Enter");
     await expect.poll(() => requests.length).toBe(1);
     expect(await status.innerText()).toBe("Sending…");
-    expect(await form.getByRole("progressbar").isVisible()).toBe(true);
     for (const field of [...(await form.getByRole("textbox").all()), ...(await page.locator(".key").all())]) {
       expect(await field.isEditable()).toBe(false);
     }
     expect(await form.getByRole("button", { name: "New Idempotency-Key" }).isDisabled()).toBe(true);
     expect(await isFocused(button)).toBe(true);
-    const cancel = form.getByRole("button", { name: "Cancel" });
-    await cancel.click();
-    await cancel.waitFor({ state: "hidden" });
-    expect(await status.innerText()).toMatch(/^You canceled the request\. .* with the same Idempotency-Key\.$/);
-    expect(await idempotencyKey.inputValue()).toBe(key);
-    expect(await isFocused(button)).toBe(true);
-    expect(requests).toHaveLength(1);
-    await button.press("Enter");
-    await expect.poll(() => requests.length).toBe(2);
-    await requests[1]?.abort();
+    await requests[0]?.abort();
     await expect.poll(() => status.innerText()).toMatch(/^The service cannot be reached, or .* may have been added: /);
+    expect(await idempotencyKey.inputValue()).toBe(key);
     await idempotencyKey.fill("mine");
     expect(await idempotencyKey.inputValue()).toBe("mine");
   });
@@ -183,30 +173,10 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     expect(sent).toEqual([]);
   });
 
-  it("adds only white space to JSON, and shows everything else as it is", async () => {
-    const compact = String.raw`[{"id":9007199254740993,"name":"a \"b: {c}, [d]\\","tags":[[],{},[-1e400]]}]`;
-    const spaced = String.raw`[
-  {
-    "id": 9007199254740993,
-    "name": "a \"b: {c}, [d]\\",
-    "tags": [
-      [],
-      {},
-      [
-        -1e400
-      ]
-    ]
-  }
-]`;
-    const html = "<img src=x onerror=alert({a:1})>";
-    const bodies = { [compact]: spaced, "[]": "[]", [html]: html };
-    const waiting = Object.keys(bodies);
-    const { form, send } = await openForm("listPets", (route) => route.fulfill({ body: waiting.shift() ?? "" }));
-    for (const shownBody of Object.values(bodies)) {
-      await send();
-      const response = await form.locator("pre").evaluate(({ textContent }) => String(textContent));
-      expect(response.replace(/^(.+\n)*\n/, "")).toBe(shownBody);
-    }
+  it("shows a body as it is", async () => {
+    const body = '[{"id":9007199254740993}]<img src=x onerror=alert(1)>';
+    const { form, send } = await openForm("listPets", (route) => route.fulfill({ body }));
+    expect((await send()).response.endsWith(`\n${body}`)).toBe(true);
     expect(await form.locator("img").count()).toBe(0);
   });
 
@@ -244,27 +214,6 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     expect(await field.inputValue()).toBe("mine");
   });
 
-  it("gets the next page with one click, and never from the URL in a response", async () => {
-    const next = '<https://elsewhere.example/v1/pets?limit=1&after=7>; rel="next"';
-    const links = [next, "", next];
-    const { page, complaints, form, send } = await openForm("listPets", (route) =>
-      route.fulfill({ body: "[]", headers: { Link: links.shift() ?? "" } }),
-    );
-    const button = form.getByRole("button", { name: "Next page" });
-    await form.getByLabel("limit").fill("1");
-    expect(await button.isVisible()).toBe(false);
-    await send();
-    const { request } = await send(button);
-    expect(request.url()).toBe(`${ORIGIN}/v1/pets?limit=1&after=7`);
-    await expect.poll(() => button.isVisible()).toBe(false);
-    expect(await page.evaluate("document.activeElement.textContent")).toBe("Send");
-    await send();
-    expect(await button.isVisible()).toBe(true);
-    await form.getByLabel("status").selectOption("sold");
-    expect(await button.isVisible()).toBe(false);
-    expect(complaints).toEqual([]);
-  });
-
   it("has the code beside the text on a wide screen, where it stays in view while its operation is read", async () => {
     const { page } = await openPage(ORIGIN, { viewport: { width: 1440, height: 900 } });
     const [title, request, example] = await Promise.all([
@@ -274,36 +223,37 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     ]);
     expect(request.x).toBeGreaterThan(title.x + title.width);
     expect(example.x).toBe(request.x);
-    await page.locator("#createPet-422").scrollIntoViewIfNeeded();
+    await page.locator("#createPet-headers").scrollIntoViewIfNeeded();
     const sticky = await boxOf(page, "section:has(#createPet) .beside");
     expect(sticky.y).toBeGreaterThanOrEqual(0);
     expect(sticky.y + sticky.height).toBeLessThanOrEqual(900);
   });
 
-  it.each([768, 1280, 1440])("cuts off no code, and marks one entry, %d pixels wide", async (width) => {
+  it.each([768, 1280, 1440])("breaks no line of a program, and marks one entry, %d pixels wide", async (width) => {
     const { page } = await openPage(ORIGIN, { viewport: { width: 390, height: 900 } });
     await page.setViewportSize({ width, height: 900 });
     for (const tab of ["JavaScript", "Python", "curl"]) {
       await page.locator("summary", { hasText: tab }).first().click();
-      const cutOff = "[...document.querySelectorAll('pre > code')].filter((e) => e.scrollWidth > e.clientWidth).length";
-      expect(await page.evaluate(cutOff)).toBe(0);
+      const broken = `[...document.querySelectorAll(".tabs code")].filter((e) => {
+        e.style.whiteSpace = "pre";
+        return e.scrollWidth > e.clientWidth;
+      }).length`;
+      expect(await page.evaluate(broken)).toBe(0);
     }
     if (width >= 960) expect(await page.locator("nav a:target-current").count()).toBe(1);
   });
 
-  it("has contents on a phone that open from everywhere and close, and code that the keyboard can scroll", async () => {
-    const { page } = await openPage(`${ORIGIN}#createPet-422`, { viewport: { width: 390, height: 844 } });
+  it("has contents on a phone that open from everywhere and close", async () => {
+    const { page } = await openPage(`${ORIGIN}#createPet-body`, { viewport: { width: 390, height: 844 } });
     const contents = page.getByRole("link", { name: "Contents", exact: true });
     const bar = await boxOf(page, ".contents");
     expect(bar.y).toBe(0);
-    expect((await boxOf(page, "#createPet-422")).y).toBeGreaterThanOrEqual(bar.height);
+    expect((await boxOf(page, "#createPet-body")).y).toBeGreaterThanOrEqual(bar.height);
     expect(await page.locator("#contents").isVisible()).toBe(false);
     await contents.click();
     expect((await boxOf(page, "#contents")).y).toBeLessThan(24);
     await page.locator("#contents").getByRole("link", { name: "Add an animal" }).click();
     expect(await page.locator("#contents").isVisible()).toBe(false);
-    await page.locator("pre > code").first().focus();
-    expect(await page.evaluate("document.activeElement.localName")).toBe("code");
   });
 
   it.each([

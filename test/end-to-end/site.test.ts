@@ -34,7 +34,6 @@ it.each([
 it("has the exact description", async () => {
   const { text } = await send(`${ORIGIN}/openapi.json`);
   expect(text.trim()).toBe(printJson(description, 2));
-  expect(text).toMatch(/"minimum": -9223372036854775808,\s+"maximum": 9223372036854775807/);
 });
 
 it("links to every section, and only to what exists, on its own origin", async () => {
