@@ -6,7 +6,6 @@ import { once } from "node:events";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { setTimeout } from "node:timers/promises";
 import { stripVTControlCharacters } from "node:util";
 
 // Not import.meta.resolve, which Vitest lacks where it sets up.
@@ -56,8 +55,9 @@ const REMEDIES: [RegExp, string][] = [
   [
     /Couldn't find a D1 DB named '([\w-]+)'/,
     `The database $1 does not exist in this account (npx wrangler whoami). Create it, in a location that cannot be
-changed later ("Set up an environment" in docs/OPERATIONS.md):\nnpx wrangler d1 create $1 --location=<location>`,
+changed later (docs/SETUP.md):\nnpx wrangler d1 create $1 --location=<location>`,
   ],
+  [/This Worker does not exist.*code: 10007.*/, "$&"],
 ];
 
 /** A Wrangler command failed. The message contains what it printed, or the remedy. */
@@ -91,20 +91,6 @@ export async function wrangler(args: string[]): Promise<string> {
       .join(" "),
     output + errors,
   );
-}
-
-/**
- * Tries what can be repeated until Wrangler does not fail: again after `pause` milliseconds, then after twice as many.
- * Not if the failure has a remedy. Throws the last failure.
- */
-export async function retry<T>(work: () => Promise<T>, pause: number, tries = 5): Promise<T> {
-  try {
-    return await work();
-  } catch (failure) {
-    if (tries === 1 || !(failure instanceof WranglerFailed) || failure.hasRemedy) throw failure;
-    await setTimeout(pause);
-    return retry(work, pause * 2, tries - 1);
-  }
 }
 
 /**

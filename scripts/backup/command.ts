@@ -20,13 +20,11 @@ export async function command(name: string, work: Work, next: string) {
   try {
     console.log(printable(await work(await openStore(environment), file)));
   } catch (failure) {
-    exit(explain(failure as Error, next), 1);
+    const { message } = failure as Error;
+    // The other messages say what to do.
+    exit(failure instanceof WranglerFailed ? `${message}\n${next}` : message, 1);
   }
 }
-
-/** What failed, and `next`: what to do if Wrangler failed. */
-export const explain = (failure: Error, next: string): string =>
-  failure instanceof WranglerFailed ? `${failure.message}\n${next}` : failure.message;
 
 /** The environment, which must be one of `known`, and the file. Throws if they are wrong. */
 export function parseArguments([environment = "", file, ...more]: string[], known: string[]): [string, string] {

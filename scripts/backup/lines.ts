@@ -1,15 +1,17 @@
-// The format of a backup: one line for each animal, a JSON object of its properties and of its Idempotency-Key if it
-// has one.
+// The format of a backup: one line for each animal, a JSON object of its properties, its Idempotency-Key, its caller
+// and the time when it was added. Animals from elsewhere need not have the last three.
 
 import * as z from "zod/mini";
+import { CALLER_NAME } from "../../src/http/authentication.ts";
 import { BODY_LIMIT } from "../../src/http/body.ts";
 import { NewPet, Pet } from "../../src/pets/pet.ts";
 import { PET_JSON } from "../../src/pets/store.ts";
+import { Int64 } from "../../src/values/int64.ts";
 import { parseJson, UTF_8 } from "../../src/values/json.ts";
 import { must, noOther, problemsOf } from "../../src/values/wording.ts";
 
 /** The columns of pets, all of which a backup covers. */
-export const COVERED_COLUMNS = ["id", "name", "category_id", "status", "idempotency_key"];
+export const COVERED_COLUMNS = ["id", "name", "category_id", "status", "idempotency_key", "created_by", "created_at"];
 
 /** The SQL that lists the columns of all tables of a store, such as pets.id. */
 export const STORED_COLUMNS = `SELECT tables.name || '.' || columns.name AS name
@@ -19,22 +21,32 @@ export const STORED_COLUMNS = `SELECT tables.name || '.' || columns.name AS name
 
 // The properties of a line have the same names in camel case.
 const VALUES = COVERED_COLUMNS.map(
-  (name) => `value ->> '${name.replace(/_./g, (part) => part.slice(1).toUpperCase())}'`,
+  (name) => `value ->> '${name.replaceAll(/_./g, (part) => part.slice(1).toUpperCase())}'`,
 );
 
 /** The SQL that prints a row as a line. A patch with null adds nothing. */
-export const ROW_JSON = `json_patch(${PET_JSON}, json_object('idempotencyKey', idempotency_key))`;
+export const ROW_JSON = `json_patch(${PET_JSON},
+  json_object('idempotencyKey', idempotency_key, 'createdBy', created_by, 'createdAt', created_at))`;
 
 // As the table checks it: the quotes that a caller may put around a key do not belong to it.
 const beKey = must("a string of 1 to 255 printable ASCII characters");
 const idempotencyKey = z.optional(z.string(beKey).check(z.regex(/^[ -~]{1,255}$/, beKey)));
 
+const beCaller = must("the name of a caller, such as API_KEY_SHOP");
+const createdBy = z.optional(z.string(beCaller).check(z.regex(CALLER_NAME, beCaller)));
+const createdAt = z.optional(Int64);
+
+// After the greatest int64, SQLite chooses random ids, and readers who page would miss them.
+const MAX_ID = 2n ** 62n;
+const beId = must(`an integer from 1 to ${MAX_ID}`);
 // Animals from elsewhere need not have an id or a status. The order is that of ROW_JSON.
-const id = z.optional(Pet.shape.id.check(z.gte(1n, must("positive"))));
-const shape = { ...Pet.shape, ...NewPet.shape, id, idempotencyKey };
+const id = z.optional(Pet.shape.id.check(z.gte(1n, beId), z.lte(MAX_ID, beId)));
+const shape = { ...Pet.shape, ...NewPet.shape, id, idempotencyKey, createdBy, createdAt };
 const unknown = noOther("property", shape);
-const Row = z.strictObject(shape, { error: (issue) => unknown.error(issue) ?? "is not a JSON object" });
-type Row = z.infer<typeof Row>;
+const Row = z
+  .strictObject(shape, { error: (issue) => unknown.error(issue) ?? "is not a JSON object" })
+  .check(z.refine((row) => row.createdBy || !row.idempotencyKey, "an idempotencyKey needs a createdBy"));
+export type Row = z.infer<typeof Row>;
 
 /** The longest line of a file, in bytes. An animal of which every character is an escape fits. */
 export const LINE_BYTES = BODY_LIMIT;

@@ -1,90 +1,80 @@
 // Loads a file into a store: `npm run restore -- <environment> <file>`. It fills an empty store, or continues one that
 // is the beginning of the file, and never removes anything. D1's import may fail and store only some rows, so a file is
 // loaded in parts, and after a failure a part is simply loaded again: rows that are there already are skipped. At the
-// end everything is read back, which finds whatever was in the way.
+// end everything is read back. What callers add meanwhile could take the ids of the file, so in an environment it only
+// writes while the service is closed.
 
 import { command } from "./command.ts";
-import { type Input, readInput } from "./input.ts";
+import { checkFile, readLines } from "./file.ts";
 import { insertSql } from "./lines.ts";
-import { readLines, type Store } from "./wrangler-store.ts";
+import { readRows, type Store } from "./wrangler-store.ts";
 
-// Characters of SQL, of up to 3 bytes. Imports of 5 MB have been seen to fail. Starting Wrangler takes a second.
-const PART_LENGTH = 1_500_000;
+// Characters of lines, of up to 3 bytes. Imports of 5 MB have been seen to fail. Starting Wrangler takes a second.
+const PART_LENGTH = 1_400_000;
 
 /** Returns the text to end with. `length`: that of a part, in characters. Throws with a message for the operator. */
 export async function restore(store: Store, file: string, length = PART_LENGTH): Promise<string> {
-  const { environment, isLocal } = store;
-  const input = await readInput(file);
-  let { count, other } = await compare(store, input);
-  if (count < input.total) {
-    if (other) {
-      throw new Error(`${environment} is not empty, and differs from the file at line ${count + 1}. Nothing was changed.
-A restore fills an empty store, or continues one that did not finish.
-${await howToReplace(store)}`);
+  const { environment } = store;
+  const { total } = await checkFile(file);
+  let { count, other } = await compare(store, file);
+  if (count < total) {
+    if (other) throw new Error(differs(store, count + 1));
+    if (!store.isLocal) {
+      await requireClosed(store);
+      console.log(`To return to the state before this run (after an interrupted one, use the bookmark that the first run
+printed): npx wrangler d1 time-travel restore DB --env ${environment} --bookmark ${await store.bookmark()}`);
     }
-    if (!isLocal) {
-      console.log(`Callers get 503 while ${environment} is restored. To return to the state before this run (after an
-interrupted one, use the bookmark that the first run printed):
-${timeTravel(environment, await store.bookmark())}`);
-    }
-    await loadLines(store, input.lines(count), length);
-    ({ count, other } = await compare(store, input));
+    await load(store, file, count, length);
+    if (!store.isLocal) await requireClosed(store);
+    ({ count, other } = await compare(store, file));
+    if (count < total) throw new Error(`Verification failed. ${differs(store, count + 1)}`);
   }
-  if (count < input.total) {
-    const goBack = isLocal ? EMPTY_LOCAL : `${CLOSE}, and return to the bookmark above`;
-    throw new Error(`Verification failed: ${environment} differs from the file at line ${count + 1}.
-Something else writes to it. To repeat the restore, ${goBack}. ${AGAIN}`);
-  }
-  const restored = `Restored ${environment} from ${file}: ${input.total} lines, read back and identical.`;
-  if (!other) return restored;
-  return `${restored}\n${environment} also has animals with greater ids.\n${await howToReplace(store)}`;
+  const restored = `Restored ${environment} from ${file}: ${total} lines, read back and identical.`;
+  return other ? `${restored}\n${environment} also has newer animals, which stay.` : restored;
 }
 
 /** Compares rows with lines: how many are equal, and the row that follows them, if any. */
-async function compare(store: Store, input: Input) {
+async function compare(store: Store, file: string) {
   let count = 0;
-  const rows = readLines(store);
+  const rows = readRows(store);
   let { value: other } = await rows.next();
-  for (const line of input.lines()) {
-    if (other !== line) break;
+  for await (const { text } of readLines(file)) {
+    if (other !== text) break;
     count++;
     ({ value: other } = await rows.next());
   }
   return { count, other };
 }
 
-async function loadLines({ load }: Store, lines: Iterable<string>, length: number): Promise<void> {
-  let part = "";
-  for (const statement of insertSql(lines)) {
-    part += statement;
-    if (part.length < length) continue;
-    await load(part);
-    part = "";
+/** Loads the lines after the first `skipped` ones. */
+async function load(store: Store, file: string, skipped: number, length: number): Promise<void> {
+  let part: string[] = [];
+  let size = 0;
+  let count = 0;
+  for await (const { text } of readLines(file)) {
+    if (count++ < skipped) continue;
+    part.push(text);
+    size += text.length;
+    if (size < length) continue;
+    await store.load([...insertSql(part)].join(""));
+    [part, size] = [[], 0];
   }
-  if (part) await load(part);
+  if (part.length > 0) await store.load([...insertSql(part)].join(""));
 }
 
-const AGAIN = "Then run this command again.";
-const CLOSE = 'close the service ("Close the service" in docs/OPERATIONS.md)';
-const EMPTY_LOCAL = "stop npm run dev, and remove .wrangler/state";
-const timeTravel = (environment: string, bookmark: string) =>
-  `npx wrangler d1 time-travel restore DB --env ${environment} --bookmark ${bookmark}`;
+async function requireClosed({ environment, isClosed }: Store): Promise<void> {
+  if (await isClosed()) return;
+  throw new Error(`The service in ${environment} is not closed: what callers add could get in the way of the restore.
+"Close the service" in docs/OPERATIONS.md: npx wrangler secret put MAINTENANCE --env ${environment}
+Then run the same command again.`);
+}
 
-/** What the operator does to have only the animals of the file. */
-async function howToReplace({ environment, isLocal, isClosed, bookmark }: Store): Promise<string> {
-  const replace = `To replace the animals of ${environment} with those of the file`;
-  if (isLocal) return `${replace}, ${EMPTY_LOCAL}. ${AGAIN}`;
-  if (!(await isClosed())) {
-    return `${replace}, ${CLOSE}:
-npx wrangler secret put MAINTENANCE --env ${environment}
-${AGAIN}`;
-  }
-  return `${replace}, save them first ("Replace a store" in docs/OPERATIONS.md).
-Keep this command, which takes everything back:
-${timeTravel(environment, await bookmark())}
-Remove all animals (this does not ask):
-npx wrangler d1 execute DB --env ${environment} --remote --command "DELETE FROM pets"
-${AGAIN}`;
+function differs({ environment, isLocal }: Store, line: number): string {
+  const replace = isLocal
+    ? "stop npm run dev, remove .wrangler/state, and run the same command again"
+    : 'see "Replace a store" in docs/OPERATIONS.md';
+  return `${environment} is not empty, and differs from the file at line ${line}. A restore never removes anything: it
+fills an empty store, or continues one that is the beginning of the file. To replace the store, ${replace}.`;
 }
 
 if (import.meta.main) await command("restore", restore, "It did not finish. Run the same command again.");

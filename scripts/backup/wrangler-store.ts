@@ -5,10 +5,11 @@ import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { INT64 } from "../../src/values/int64.ts";
 import { parseJson, printJson } from "../../src/values/json.ts";
 import { applyLocalMigrations, LOCAL } from "../environment.ts";
-import { retry, wrangler } from "../wrangler.ts";
+import { WranglerFailed, wrangler } from "../wrangler.ts";
 import { COVERED_COLUMNS, ROW_JSON, STORED_COLUMNS } from "./lines.ts";
 
 export type Store = Awaited<ReturnType<typeof openStore>>;
@@ -54,10 +55,22 @@ export async function openStore(environment: string, run: typeof wrangler = wran
       return JSON.parse(await repeat(info)).bookmark;
     },
 
-    /** Whether the service of an environment in an account is closed to callers. */
+    /**
+     * Whether the service of an environment in an account is closed to callers: whether the versions that serve have
+     * the secret MAINTENANCE. (`secret list` is about the latest version, which need not serve.)
+     */
     async isClosed(): Promise<boolean> {
-      const secrets: { name: string }[] = JSON.parse(await repeat(["secret", "list", "--env", environment]));
-      return secrets.some(({ name }) => name === "MAINTENANCE");
+      const of = ["--json", "--env", environment];
+      const status = await repeat(["deployments", "status", ...of]).catch((failure: Error) => {
+        if (failure.message.includes("code: 10007")) return undefined; // There is no Worker.
+        throw failure;
+      });
+      const { versions = [] }: { versions?: { version_id: string }[] } = JSON.parse(status ?? "{}");
+      for (const { version_id } of versions) {
+        const { resources } = JSON.parse(await repeat(["versions", "view", version_id, ...of]));
+        if (!resources.bindings.some(({ name }: { name: string }) => name === "MAINTENANCE")) return false;
+      }
+      return versions.length > 0;
     },
   };
   const stored = (await store.query(STORED_COLUMNS)).join(", ");
@@ -68,9 +81,23 @@ If columns are missing, run: npx wrangler d1 migrations apply DB ${flags.join(" 
 If there are more, run this from a commit that covers them (scripts/backup/lines.ts).`);
 }
 
+/**
+ * Tries what can be repeated until Wrangler does not fail: again after `pause` milliseconds, then after twice as many.
+ * Not if the failure has a remedy. Throws the last failure.
+ */
+async function retry<T>(work: () => Promise<T>, pause: number, tries = 5): Promise<T> {
+  try {
+    return await work();
+  } catch (failure) {
+    if (tries === 1 || !(failure instanceof WranglerFailed) || failure.hasRemedy) throw failure;
+    await setTimeout(pause);
+    return retry(work, pause * 2, tries - 1);
+  }
+}
+
 // A page is one string, which D1 limits to 2,000,000 bytes. Starting Wrangler for each takes a second.
 const PAGE_BYTES = 1_000_000;
-// They always fit: the longest have 6,700 bytes, 1,000 control characters, as \u0001, and a key of 255 backslashes.
+// They always fit: the longest have 6,800 bytes, 1,000 control characters, as \u0001, and a key of 255 backslashes.
 const SAFE_ROWS = 250;
 
 const parseRow = (text: string) => parseJson(text) as { id: bigint };
@@ -80,7 +107,7 @@ const parseRow = (text: string) => parseJson(text) as { id: bigint };
  * meanwhile, because ids rise and nothing changes. D1 bills every row that is read, so a page has a plain LIMIT. Throws
  * if the store is replaced meanwhile: if rows are gone, or the first or the last one has changed.
  */
-export async function* readLines({ environment, query }: Store): AsyncGenerator<string, undefined> {
+export async function* readRows({ environment, query }: Store): AsyncGenerator<string, undefined> {
   const replaced = `Something else has changed or removed animals of ${environment} meanwhile.
 Run the same command again.`;
   const firstAnd = (last: bigint | string) =>

@@ -175,7 +175,8 @@ export function errorTable(): string {
       if (!errorCode) continue;
       const { description, headers: _, content: __, ...rest } = response;
       expectNone(rest, status);
-      const link = `<strong id="error-${status}"><a href="#error-${status}">${status}</a></strong> | ${code(errorCode)}`;
+      const id = `error-${status}`;
+      const link = `<strong id="${id}"><a href="#${id}">${status}</a></strong> | ${code(errorCode)}`;
       const texts = rows.get(link) ?? new Map<string, string[]>();
       rows.set(link, texts.set(description, [...(texts.get(description) ?? []), `[${operationId}](#${operationId})`]));
     }

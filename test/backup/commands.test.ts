@@ -60,6 +60,7 @@ it("with an account, animals are stored although imports break, and saved; other
   await store.load([...insertSql([line])].join(""));
   expect(cloudflare.requests.filter((request) => request.endsWith("/import")).length).toBe(6);
   expect(await store.bookmark()).toMatch(/^0{8}-/);
+  expect(await store.isClosed()).toBe(false);
   cloudflare.setSecrets("animal-store-staging", { MAINTENANCE: "" });
   expect(await store.isClosed()).toBe(true);
   expect(await backup(store, file)).toBe(`Saved staging in ${file}: 1 lines.`);

@@ -30,7 +30,14 @@ export async function openDatabase() {
     // Longer than any, unless it has data, which every user of the machine could see.
     if (line.length > 1_000) throw new Error("E2BIG");
     if (args.includes("time-travel")) return '{"bookmark":"00000000-00000001"}';
-    if (args.includes("secret")) return JSON.stringify(database.secrets.map((name) => ({ name })));
+    if (args.includes("deployments")) {
+      if (!database.serving) throw failure("This Worker does not exist on your account. [code: 10007]");
+      return JSON.stringify({ versions: database.serving.map((_, version_id) => ({ version_id })) });
+    }
+    if (args.includes("versions")) {
+      const bindings = database.serving?.[Number(args[2])]?.map((name) => ({ name }));
+      return JSON.stringify({ resources: { bindings } });
+    }
     const sql = args.at(-1) ?? "";
     if (args.includes("--file")) {
       const script = readFileSync(sql, "utf8");
@@ -53,8 +60,8 @@ export async function openDatabase() {
     loads: [] as string[],
     /** Every query that did not fail. */
     queries: [] as string[],
-    /** The names of the Worker's secrets. */
-    secrets: ["API_KEY", "MAINTENANCE"],
+    /** The names of the secrets of each version that serves. Undefined if there is no Worker. */
+    serving: [["API_KEY", "MAINTENANCE"]] as string[][] | undefined,
     /** Replaces the loading of a file. */
     onLoad: (apply: (sql: string) => void, sql: string): void => apply(sql),
     /** Is called before every command. */

@@ -1,11 +1,12 @@
-// What restore accepts as a file, line by line, what arguments the commands take, and what they print.
+// What a restore accepts as a file, line by line, and what arguments the commands take.
 
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { explain, parseArguments } from "../../scripts/backup/command.ts";
-import { readInput } from "../../scripts/backup/input.ts";
+import { parseArguments } from "../../scripts/backup/command.ts";
+import { checkFile, readLines } from "../../scripts/backup/file.ts";
 import { printable } from "../../scripts/command-line.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
@@ -15,7 +16,8 @@ afterAll(() => rmSync(folder, { recursive: true }));
 /** The lines of a file with this content, as JSON. */
 async function read(content: string | Buffer): Promise<string[]> {
   writeFileSync(file, content);
-  return [...(await readInput(file)).lines()];
+  await checkFile(file);
+  return Array.fromAsync(readLines(file), ({ text }) => text);
 }
 
 /** What is wrong with the lines of a file with this content. */
@@ -27,8 +29,9 @@ async function faultsOf(content: string | Buffer): Promise<string[]> {
   return faults;
 }
 
-const GOOD = '{"id":1,"name":"Rex","categoryId":1,"status":"sold","idempotencyKey":"k"}';
+const GOOD = '{"id":1,"name":"Rex","categoryId":1,"status":"sold","idempotencyKey":"k","createdBy":"API_KEY"}';
 const KEY = "idempotencyKey must be a string of 1 to 255 printable ASCII characters";
+const ID = "id must be an integer from 1 to 4611686018427387904";
 const withMore = (members: string) => `{"id":2,"name":"a","categoryId":1,${members}}`;
 
 describe("a line", () => {
@@ -36,10 +39,14 @@ describe("a line", () => {
     ["is not valid JSON in UTF-8", '{"id":2,"name":"\xff","categoryId":1}'],
     ["is not a JSON object", "[]"],
     ["is longer than 16384 bytes", withMore('"status":"sold"').padEnd(16_385)],
-    [`id must be positive; ${KEY}`, '{"id":0,"name":"a","categoryId":1,"idempotencyKey":null}'],
-    [KEY, withMore(`"idempotencyKey":"${"k".repeat(256)}"`)],
-    [KEY, withMore('"idempotencyKey":"\\t"')],
-    ["has the idempotencyKey of an earlier line", withMore('"idempotencyKey":"k"')],
+    [`${ID}; ${KEY}`, '{"id":0,"name":"a","categoryId":1,"idempotencyKey":null}'],
+    [ID, '{"id":4611686018427387905,"name":"a","categoryId":1}'],
+    [KEY, withMore(`"createdBy":"API_KEY","idempotencyKey":"${"k".repeat(256)}"`)],
+    [KEY, withMore('"createdBy":"API_KEY","idempotencyKey":"\\t"')],
+    ["an idempotencyKey needs a createdBy", withMore('"idempotencyKey":"l"')],
+    ["createdBy must be the name of a caller", withMore(`"createdBy":"API_KEY_${"x".repeat(57)}"`)],
+    ["createdAt must be an integer", withMore('"createdAt":1.5')],
+    ["has the idempotencyKey of an earlier line", withMore('"createdBy":"API_KEY","idempotencyKey":"k"')],
     ["id must be greater than 1, the id of an earlier line", GOOD],
     ["either all lines must have an id, or none", '{"name":"a","categoryId":1}'],
     ["unknown property Status (allowed: id, name, ", withMore('"Status":"sold"')],
@@ -69,8 +76,19 @@ describe("a file", () => {
     expect(await faultsOf(`${"x".repeat(40_000_000)}\n{\n`)).toEqual(["line 1: is longer than 16384 bytes"]);
   });
 
-  it("must not be empty", async () => {
+  it("must exist, be a file, and not be empty", async () => {
     await expect(read("")).rejects.toThrow(`${file} is empty. Name a file with`);
+    await expect(checkFile(folder)).rejects.toThrow(`${folder} is not a file.`);
+    await expect(checkFile(`${file}2`)).rejects.toThrow(`${file}2 does not exist.`);
+    // On Windows, there are none. A read would wait for a writer.
+    if (process.platform === "win32") return;
+    execFileSync("mkfifo", [`${file}3`]);
+    await expect(checkFile(`${file}3`)).rejects.toThrow(`${file}3 is not a file.`);
+  });
+
+  it("may have the same idempotencyKey for two callers", async () => {
+    const lines = [GOOD, GOOD.replace('"id":1', '"id":2').replace("API_KEY", "API_KEY_SHOP")];
+    expect(await read(lines.join("\n"))).toEqual(lines);
   });
 });
 
@@ -82,10 +100,6 @@ describe("the commands", () => {
         "Name one environment and one file.",
       );
     }
-  });
-
-  it("say what to do only if Wrangler failed: their own messages do", () => {
-    expect(explain(new Error("Correct it."), "Run it again.")).toBe("Correct it.");
   });
 
   it("print nothing that controls a terminal", () => {
