@@ -1,5 +1,5 @@
 // The example of an operation in each language: programs like the guide's, which fail if anything does. One that
-// creates starts with its Idempotency-Key, and prints it, so that it can be started again without adding a second animal.
+// creates starts with its Idempotency-Key, and prints it: so it can be started again without adding a second animal.
 
 import { IDEMPOTENCY_HEADER } from "../../src/http/idempotency.ts";
 import { printJson } from "../../src/values/json.ts";

@@ -26,7 +26,7 @@ async function mergeLines(then: string[], now: string[]) {
   return { lines: readFileSync(out, "utf8").trim().split("\n"), printed: text.split("\n"), files };
 }
 
-it("keeps what was, and adds what it lacks: with the same id if that is greater than all, or with a new one", async () => {
+it("keeps what was, and adds what it lacks: with its id if that is greater than all, or with a new one", async () => {
   const then = [animal(1, "right", 1), animal(2, "only then", 1), animal(4, "one", 4), FOREIGN];
   const now = [
     animal(1, "wrong", 1),
