@@ -30,10 +30,10 @@ it("differ only in names, databases, counters of the rate limit, and addresses",
 });
 
 it("have a Worker, a database and counters of their own, by their names, and no id", () => {
-  for (const [index, { name, d1_databases }] of sections.entries()) {
-    expect(name).toBe(`animal-store-${ENVIRONMENTS[index]}`);
-    expect(d1_databases).toEqual([{ binding: "DB", database_name: name }]);
-  }
+  expect(sections.map(({ name }) => name)).toEqual(ENVIRONMENTS.map((environment) => `animal-store-${environment}`));
+  const databases = sections.flatMap(({ d1_databases }) => d1_databases);
+  expect(databases.map(Object.keys)).toEqual(sections.map(() => ["binding", "database_name"]));
+  expect(new Set(databases.map(({ database_name }) => database_name)).size).toBe(sections.length);
   // 1001 is that of Cloudflare's example, which another Worker of the account could have.
   const counters = sections.flatMap(({ ratelimits }) => ratelimits.map(({ namespace_id }) => namespace_id));
   expect(new Set(["1001", ...counters]).size).toBe(1 + sections.length);
