@@ -17,7 +17,7 @@ export async function readArguments<T>(
 }
 
 export function exit(message: string, status: number): never {
-  console.error(printable(message));
+  console.error(printable(message).trimEnd());
   process.exit(status);
 }
 
