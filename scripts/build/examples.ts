@@ -1,5 +1,5 @@
 // The example of an operation in each language: programs like the guide's, which fail if anything does. One that
-// creates starts with its Idempotency-Key, and prints it: so it can be started again without adding a second animal.
+// creates starts with its Idempotency-Key, and prints it: so it can be run again without adding a second animal.
 
 import { IDEMPOTENCY_HEADER } from "../../src/http/idempotency.ts";
 import { printJson } from "../../src/values/json.ts";
@@ -27,8 +27,8 @@ export function examples(call: Call): string {
 function curl({ method, path, body, hasIdempotencyKey }: Call): string {
   const key = `key=$(openssl rand -hex 16)\necho "${IDEMPOTENCY_HEADER}: $key" >&2\n`;
   const command = [
-    "curl -i --fail-with-body --max-time 30 -w '\\n'",
-    `"$ANIMAL_STORE${path}"`,
+    "curl -i --fail-with-body --max-time 30",
+    `-w '\\n' "$ANIMAL_STORE${path}"`,
     ...(method === (body ? "POST" : "GET") ? [] : [`-X ${method}`]),
     `-H "Authorization: Bearer $API_KEY"`,
     // Without the line of the key, this ends the command: an empty header would be left out.

@@ -2,6 +2,7 @@
 // operation, a parameter, a response or a schema that the page does not show stops the build.
 
 import { isDeepStrictEqual } from "node:util";
+import { STATUS } from "../../src/http/errors.ts";
 import { IDEMPOTENCY_HEADER } from "../../src/http/idempotency.ts";
 import { KEY_NAME_HEADER, VERSION_HEADER } from "../../src/http/responses.ts";
 import { description } from "../../src/openapi/document.ts";
@@ -24,11 +25,6 @@ export const operations = Object.entries(description.paths).flatMap(([path, item
   Object.entries(item).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
 );
 type Operation = (typeof operations)[number];
-interface Parts {
-  parameters: Field[];
-  responses: Response[];
-  headers: Field[];
-}
 type Response = [status: string, Operation["responses"][string]];
 /** A parameter, a header or a property. */
 type Field = Omit<Parameter, "in" | "description"> & { in?: string | undefined; description?: string | undefined };
@@ -43,7 +39,6 @@ const key = {
 } satisfies Field;
 const shared = {
   parameters: [key, ...inAll(operations.map(({ parameters }) => parameters))],
-  responses: [],
   headers: inAll(operations.map(headersOf)),
 };
 
@@ -55,7 +50,8 @@ export function describeOperations(): string {
     ...operations.map(describeOperation),
     `## All operations {#${ALL}}`,
     `Paths are relative to the base URL of the service, which ends in ${code(BASE)}. Bodies are JSON.`,
-    ...lists(ALL, shared),
+    ...list("Parameters", `${ALL}-parameters`, describeFields(shared.parameters, ALL)),
+    ...describeHeaders(shared.headers, ALL),
     "## Objects",
     ...objects.flatMap((name) => ["---", `### ${name} {#${name}}`, ...describeObject(name), json(exampleOf(name))]),
   ].join("\n\n");
@@ -69,11 +65,6 @@ export function describeOperation(operation: Operation): string {
   expectNone({ ...rest, ...otherKeywords, ...inline }, id);
   const bodyTitle = `### Body <small>${required ? "required" : "optional"}</small> {#${id}-body}`;
   const request = escaped(printJson(requestOf(operation)));
-  const own = {
-    parameters: without(shared.parameters, parameters),
-    responses: Object.entries(responses),
-    headers: without(shared.headers, headersOf(operation)),
-  };
   const others = shared.parameters.map(({ name }) => `[${code(name)}](#${ALL}-${name})`);
   return [
     `## ${titleOf(operation)} {#${id}}`,
@@ -81,32 +72,19 @@ export function describeOperation(operation: Operation): string {
 <code><strong>${method}</strong> ${path}</code> <small>${id}</small></p>`,
     description,
     ...exampleWithResponse(operation),
-    ...lists(
-      id,
-      own,
+    ...list("Parameters", `${id}-parameters`, [
+      ...describeFields(without(shared.parameters, parameters), id),
       `- As for every operation: ${others.join(", ")}`,
-      body ? [bodyTitle, ...describeObject(body.replace(COMPONENTS, ""), id, "body")] : [],
-    ),
+    ]),
+    ...(body ? [bodyTitle, ...describeObject(body.replace(COMPONENTS, ""), id, "body")] : []),
+    ...list("Responses", `${id}-responses`, describeResponses(Object.entries(responses), id)),
+    ...describeHeaders(without(shared.headers, headersOf(operation)), id),
     `For the headers that operations share, see [All operations](#${ALL}).`,
   ].join("\n\n");
 }
 
-/** `body` stands between the parameters and the responses. */
-function lists(
-  id: string,
-  { parameters, responses, headers }: Parts,
-  otherParameters = "",
-  body: string[] = [],
-): string[] {
-  const list = (place: string, title: string, items: string[]) =>
-    items.length > 0 ? [`### ${title} {#${id}-${place}}`, items.join("\n")] : [];
-  return [
-    ...list("parameters", "Parameters", [...parameters.map((field) => describeField(field, id)), otherParameters]),
-    ...body,
-    ...list("responses", "Responses", describeResponses(responses, id)),
-    ...list("headers", "Response headers", describeHeaders(headers, id)),
-  ];
-}
+const list = (title: string, id: string, items: string[]) =>
+  items.length > 0 ? [`### ${title} {#${id}}`, items.join("\n")] : [];
 
 export const titleOf = ({ summary, deprecated }: Pick<Operation, "summary" | "deprecated">) =>
   summary + (deprecated ? " <mark>Deprecated</mark>" : "");
@@ -123,7 +101,7 @@ function exampleWithResponse({ operationId, method, path, parameters, responses,
     status,
     start: /^(\[|.*?:)/.exec(printJson(example) ?? "")?.[0],
   };
-  const again = "If the example fails, start it again with [the same key](#running-the-examples):";
+  const again = "If the example fails, run it again with [the same key](#running-the-examples):";
   return [
     ...(call.hasIdempotencyKey ? [again] : []),
     examples(call),
@@ -144,49 +122,40 @@ function requestOf({ method, path, parameters, responses, ...operation }: Operat
   return { method, path: BASE + path, fields, body: printJson(bodyOf(operation)?.example, 2), headers: [...headers] };
 }
 
-/** Each success, and then the errors, which the table describes. */
+/** Each success, and links to the errors, which the table describes. */
 function describeResponses(responses: Response[], id: string): string[] {
-  const errors = responses.filter(([, response]) => codeOf(response));
-  const links = errors.map(([status]) => `[${status}](#error-${status})`);
-  const others = responses.filter(([, response]) => !codeOf(response));
-  const successes = others.map(([status, { description, headers, content, ...rest }]) => {
-    expectNone(rest, status);
-    const own = Object.entries(headers).filter(([name]) => !ON_ALL_RESPONSES.includes(name));
-    const names = own.map(([name, { required }]) => code(name) + (required ? "" : " (may be absent)"));
-    const schema = content?.["application/json"].schema;
-    const facts = [...(schema ? typeOf(schema, status) : ["no body"]), names[0] && `headers: ${names.join(", ")}`];
-    return item(`${id}-${status}`, status, facts, description);
-  });
-  return [...successes, ...(links[0] ? [`- Errors: ${links.join(", ")}`] : [])];
+  const errors = responses.filter(isError).map(([status]) => `[${status}](#error-${status})`);
+  const successes = responses.filter((response) => !isError(response));
+  return [
+    ...successes.map((response) => describeSuccess(response, id)),
+    ...(errors.length > 0 ? [`- Errors: ${errors.join(", ")}`] : []),
+  ];
 }
 
-/** The code of an error; undefined for a success. */
-function codeOf({ content }: Response[1]): string | undefined {
-  const { schema, example } = content?.["application/json"] ?? {};
-  return schema?.$ref === `${COMPONENTS}Error` ? (example as { code: string }).code : undefined;
+const isError = ([status]: Response) => Number(status) >= 400;
+
+function describeSuccess([status, { description, headers, content, ...rest }]: Response, id: string): string {
+  expectNone(rest, status);
+  const own = Object.entries(headers).filter(([name]) => !ON_ALL_RESPONSES.includes(name));
+  const names = own.map(([name, { required }]) => code(name) + (required ? "" : " (may be absent)"));
+  const schema = content?.["application/json"].schema;
+  const facts = [...(schema ? typeOf(schema, status) : ["no body"]), names[0] && `headers: ${names.join(", ")}`];
+  return item(`${id}-${status}`, status, facts, description);
 }
 
-/** A table of all errors. What only some operations say about one is named with them. */
+/** A table of the errors of all operations. Where their texts about one differ, each text names its operations. */
 export function errorTable(): string {
-  const rows = new Map<string, Map<string, string[]>>();
-  for (const { operationId, responses } of operations) {
-    for (const [status, response] of Object.entries(responses)) {
-      const errorCode = codeOf(response);
-      if (!errorCode) continue;
-      const { description, headers: _, content: __, ...rest } = response;
-      expectNone(rest, status);
-      const id = `error-${status}`;
-      const link = `<strong id="${id}"><a href="#${id}">${status}</a></strong> | ${code(errorCode)}`;
-      const texts = rows.get(link) ?? new Map<string, string[]>();
-      rows.set(link, texts.set(description, [...(texts.get(description) ?? []), `[${operationId}](#${operationId})`]));
-    }
-  }
-  const lines = [...rows].map(([link, texts]) => {
-    const named = [...texts].map(([text, ids]) => (texts.size === 1 ? text : `${ids.join(", ")}: ${text}`));
-    return `| ${link}: ${named.join("<br>")} |`;
+  const rows = Object.entries(STATUS).map(([name, status]) => {
+    const textOf = ({ responses }: Operation) => responses[status]?.description ?? "";
+    const groups = Object.entries(Object.groupBy(operations.filter(textOf), textOf));
+    const texts = groups.map(([text, group = []]) => {
+      const links = group.map(({ operationId: id }) => `[${id}](#${id})`);
+      return groups.length === 1 ? text : `${links.join(", ")}: ${text}`;
+    });
+    const link = `<strong id="error-${status}"><a href="#error-${status}">${status}</a></strong>`;
+    return `| ${link} | ${code(name)}: ${texts.join("<br>")} |`;
   });
-  const byStatus = lines.sort((a, b) => a.localeCompare(b));
-  return ["| Status | Code, cause and remedy |", "|---|---|", ...byStatus].join("\n");
+  return ["| Status | Code, cause and remedy |", "|---|---|", ...rows].join("\n");
 }
 
 /** What the operation's responses define headers to be, each definition once. */
@@ -199,12 +168,16 @@ function headersOf({ responses }: Pick<Operation, "responses">): Field[] {
 }
 
 /** Headers are text, so only other types are worth saying. */
-function describeHeaders(headers: Field[], id: string): string[] {
-  return headers.map(({ schema, ...header }) => {
+function describeHeaders(headers: Field[], operation: string): string[] {
+  const id = `${operation}-headers`;
+  const fields = headers.map(({ schema, ...header }) => {
     const { type, ...others } = schema;
-    return describeField({ ...header, schema: type === "string" ? others : schema }, `${id}-headers`);
+    return { ...header, schema: type === "string" ? others : schema };
   });
+  return list("Response headers", id, describeFields(fields, id));
 }
+
+const describeFields = (fields: Field[], id: string) => fields.map((field) => describeField(field, id));
 
 /** A component that is an object or an array. The properties of an object in a request have a place: its body. */
 function describeObject(component: string, id = component, place?: string): string[] {
@@ -239,18 +212,8 @@ function factsOf({ name, in: place, required, schema }: Field): string[] {
 function typeOf(schema: JsonSchema, name: string): string[] {
   const component = schema.$ref?.replace(COMPONENTS, "") ?? "";
   if (isObject(component)) return [`[${code(component)}](#${component})`];
-  const {
-    type,
-    format,
-    minimum,
-    maximum,
-    pattern: _pattern,
-    maxLength,
-    items,
-    enum: values,
-    ...others
-  } = resolved(schema);
-  const { const: only, default: initial, examples: _, ...rest } = others;
+  const { type, format, minimum, maximum, maxLength, items, enum: values, ...others } = resolved(schema);
+  const { const: only, default: initial, examples: _, pattern: __, ...rest } = others;
   expectNone(rest, name);
   if (items) return [`Array of ${typeOf(items, name)}`];
   const isInt64 = format === "int64";

@@ -15,12 +15,12 @@ const OPEN_FORMS = "for (const form of document.querySelectorAll('section > deta
 
 /** The languages of all examples whose code is visible. */
 const shown = (page: Page) => page.locator(".tabs > details:has(pre:visible) > summary").allTextContents();
-const examples = [...Array.from(GUIDE.matchAll(/^```python/gm)), ...describedOperations];
+const examples = [...Array.from(GUIDE.matchAll(/^```\n\n```python/gm)), ...describedOperations];
 const all = (language: string) => examples.map(() => language);
 
 async function expectFilledIn(page: Page, { address, key }: typeof PLACEHOLDERS): Promise<void> {
   const code = (await page.locator("pre").allTextContents()).join();
-  expect(code).toContain(`export ANIMAL_STORE='${address}/v1'\nexport API_KEY='${key}'\n`);
+  expect(code).toContain(`ANIMAL_STORE='${address}/v1'\nAPI_KEY='${key}'\n`);
   expect(code).toContain(`Link: <${address}/v1/pets?limit=100&status=available&after=100>; rel="next"`);
 }
 
@@ -48,6 +48,13 @@ const boxOf = async (page: Page, selector: string) => {
   return box ?? expect.fail(`${selector} is not visible.`);
 };
 
+/** How many programs have a line that does not fit. */
+const brokenIn = (page: Page, programs: string) =>
+  page.evaluate(`[...document.querySelectorAll("${programs}")].filter((element) => {
+    element.style.whiteSpace = "pre";
+    return element.scrollWidth > element.clientWidth;
+  }).length`);
+
 describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
   it.each(VIEWS)("is accessible, also in print, and loads at most 80 kB: $viewport.width pixels wide", async (view) => {
     const { page, complaints, responses } = await openPage(ORIGIN, view);
@@ -58,6 +65,8 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     expect(await shown(page)).toEqual(all("curl"));
     const interactive = "button:visible, form:visible, .contents:visible, .tabs summary:visible";
     expect(await page.locator(interactive).count()).toBe(0);
+    const paddings = "[...document.querySelectorAll('pre > code')].map((code) => getComputedStyle(code).padding)";
+    expect([...new Set(await page.evaluate<string[]>(paddings))]).toEqual(["16px"]);
     const sizes = await Promise.all(responses.map(async (response) => gzipSync(await response.body()).length));
     expect(sizes).toHaveLength(4);
     expect(sizes.reduce((sum, size) => sum + size)).toBeLessThanOrEqual(80_000);
@@ -234,16 +243,12 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     await page.setViewportSize({ width, height: 900 });
     for (const tab of ["JavaScript", "Python", "curl"]) {
       await page.locator("summary", { hasText: tab }).first().click();
-      const broken = `[...document.querySelectorAll(".tabs code")].filter((e) => {
-        e.style.whiteSpace = "pre";
-        return e.scrollWidth > e.clientWidth;
-      }).length`;
-      expect(await page.evaluate(broken)).toBe(0);
+      expect(await brokenIn(page, ".tabs code")).toBe(0);
     }
     if (width >= 960) expect(await page.locator("nav a:target-current").count()).toBe(1);
   });
 
-  it("has contents on a phone that open from everywhere and close", async () => {
+  it("has contents on a phone that open from everywhere and close, and a first call whose lines fit", async () => {
     const { page } = await openPage(`${ORIGIN}#createPet-body`, { viewport: { width: 390, height: 844 } });
     const contents = page.getByRole("link", { name: "Contents", exact: true });
     const bar = await boxOf(page, ".contents");
@@ -252,8 +257,9 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     expect(await page.locator("#contents").isVisible()).toBe(false);
     await contents.click();
     expect((await boxOf(page, "#contents")).y).toBeLessThan(24);
-    await page.locator("#contents").getByRole("link", { name: "Add an animal" }).click();
+    await page.locator("#contents").getByRole("link", { name: "First call" }).click();
     expect(await page.locator("#contents").isVisible()).toBe(false);
+    expect(await brokenIn(page, "section:has(#first-call) [open] code")).toBe(0);
   });
 
   it.each([
