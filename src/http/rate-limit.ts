@@ -6,8 +6,7 @@ import { ApiError } from "./errors.ts";
 import { logFailure } from "./log.ts";
 import type { Context } from "./routing.ts";
 
-export const TOO_MANY =
-  "The rate limit of your API key is exceeded, and this request was not carried out; try again later.";
+export const TOO_MANY = "Your rate limit is exceeded, and this request was not carried out; try again later.";
 
 /** In seconds: the period of the limit in wrangler.toml. */
 export const RETRY_AFTER = "10";

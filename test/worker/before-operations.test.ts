@@ -20,7 +20,7 @@ const CLOSED = {
 };
 const TOO_MANY = {
   code: "too_many_requests",
-  message: "The rate limit of your API key is exceeded, and this request was not carried out; try again later.",
+  message: "Your rate limit is exceeded, and this request was not carried out; try again later.",
   status: 429,
 };
 
