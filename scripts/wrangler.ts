@@ -57,7 +57,6 @@ const REMEDIES: [RegExp, string][] = [
     `The database $1 does not exist in this account (npx wrangler whoami). Create it, in a location that cannot be
 changed later (docs/SETUP.md):\nnpx wrangler d1 create $1 --location=<location>`,
   ],
-  [/This Worker does not exist.*code: 10007.*/, "$&"],
 ];
 
 /** A Wrangler command failed. The message contains what it printed, or the remedy. */

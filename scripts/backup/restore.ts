@@ -1,80 +1,89 @@
 // Loads a file into a store: `npm run restore -- <environment> <file>`. It fills an empty store, or continues one that
 // is the beginning of the file, and never removes anything. D1's import may fail and store only some rows, so a file is
 // loaded in parts, and after a failure a part is simply loaded again: rows that are there already are skipped. At the
-// end everything is read back. What callers add meanwhile could take the ids of the file, so in an environment it only
-// writes while the service is closed.
+// end everything is read back. What callers add meanwhile would take ids of the file, so it writes to an environment
+// only while the service is closed.
 
-import { command } from "./command.ts";
-import { checkFile, readLines } from "./file.ts";
-import { insertSql } from "./lines.ts";
-import { readRows, type Store } from "./wrangler-store.ts";
+import { printJson } from "../../src/values/json.ts";
+import { command, ENVIRONMENT } from "./command.ts";
+import { checkFile, readRows } from "./file.ts";
+import { insertSql, readLines } from "./rows.ts";
+import { openStore, type Store } from "./wrangler-store.ts";
 
 // Characters of lines, of up to 3 bytes. Imports of 5 MB have been seen to fail. Starting Wrangler takes a second.
 const PART_LENGTH = 1_400_000;
 
 /** Returns the text to end with. `length`: that of a part, in characters. Throws with a message for the operator. */
 export async function restore(store: Store, file: string, length = PART_LENGTH): Promise<string> {
-  const { environment } = store;
-  const { total } = await checkFile(file);
-  let { count, other } = await compare(store, file);
-  if (count < total) {
-    if (other) throw new Error(differs(store, count + 1));
-    if (!store.isLocal) {
-      await requireClosed(store);
-      console.log(`To return to the state before this run (after an interrupted one, use the bookmark that the first run
-printed): npx wrangler d1 time-travel restore DB --env ${environment} --bookmark ${await store.bookmark()}`);
+  const { environment, isLocal } = store;
+  const { last } = await checkFile(file);
+  if (last === 0n) throw new Error(`${file} is empty. Name a file with at least one animal.`);
+  let { count, isWhole, other } = await compare(store, file);
+  if (!isWhole) {
+    if (other) throw new Error(refusal(store, count + 1));
+    if (!isLocal) {
+      await requireClosed(store, "Nothing was changed.");
+      console.log(`The bookmark of ${environment} before this restore: ${await store.bookmark()}
+To take the restore back, use it in "Return to an earlier state" in docs/OPERATIONS.md. If you run this command several
+times, use the first one.`);
     }
     await load(store, file, count, length);
-    if (!store.isLocal) await requireClosed(store);
-    ({ count, other } = await compare(store, file));
-    if (count < total) throw new Error(`Verification failed. ${differs(store, count + 1)}`);
+    if (!isLocal) await requireClosed(store, "The restore did not finish.");
+    ({ count, isWhole, other } = await compare(store, file));
+    if (!isWhole) {
+      throw new Error(`Verification failed: ${environment} differs from the file at line ${count + 1}.
+Something else has changed one of them. Run the same command again.`);
+    }
   }
-  const restored = `Restored ${environment} from ${file}: ${total} lines, read back and identical.`;
-  return other ? `${restored}\n${environment} also has newer animals, which stay.` : restored;
+  const restored = `Restored ${environment} from ${file}: ${count} lines, read back and identical.`;
+  return other ? `${restored}\n${environment} also has newer animals. They stay.` : restored;
 }
 
-/** Compares rows with lines: how many are equal, and the row that follows them, if any. */
+/** How many lines are equal to rows, whether these are all lines, and the row that follows them, if any. */
 async function compare(store: Store, file: string) {
   let count = 0;
-  const rows = readRows(store);
-  let { value: other } = await rows.next();
-  for await (const { text } of readLines(file)) {
-    if (other !== text) break;
+  const lines = readLines(store);
+  let { value: other } = await lines.next();
+  for await (const row of readRows(file)) {
+    if (other !== printJson(row)) return { count, isWhole: false, other };
     count++;
-    ({ value: other } = await rows.next());
+    ({ value: other } = await lines.next());
   }
-  return { count, other };
+  return { count, isWhole: true, other };
 }
 
 /** Loads the lines after the first `skipped` ones. */
 async function load(store: Store, file: string, skipped: number, length: number): Promise<void> {
-  let part: string[] = [];
-  let size = 0;
-  let count = 0;
-  for await (const { text } of readLines(file)) {
+  let [part, size, count]: [string[], number, number] = [[], 0, 0];
+  for await (const row of readRows(file)) {
     if (count++ < skipped) continue;
-    part.push(text);
-    size += text.length;
+    const line = printJson(row);
+    part.push(line);
+    size += line.length;
     if (size < length) continue;
-    await store.load([...insertSql(part)].join(""));
+    await store.load(insertSql(part));
     [part, size] = [[], 0];
   }
-  if (part.length > 0) await store.load([...insertSql(part)].join(""));
+  if (size > 0) await store.load(insertSql(part));
 }
 
-async function requireClosed({ environment, isClosed }: Store): Promise<void> {
+async function requireClosed({ environment, isClosed }: Store, state: string): Promise<void> {
   if (await isClosed()) return;
-  throw new Error(`The service in ${environment} is not closed: what callers add could get in the way of the restore.
+  throw new Error(`The service of ${environment} is not closed: callers could add animals with ids of the file. ${state}
 "Close the service" in docs/OPERATIONS.md: npx wrangler secret put MAINTENANCE --env ${environment}
 Then run the same command again.`);
 }
 
-function differs({ environment, isLocal }: Store, line: number): string {
-  const replace = isLocal
+function refusal({ environment, isLocal }: Store, line: number): string {
+  const how = isLocal
     ? "stop npm run dev, remove .wrangler/state, and run the same command again"
-    : 'see "Replace a store" in docs/OPERATIONS.md';
-  return `${environment} is not empty, and differs from the file at line ${line}. A restore never removes anything: it
-fills an empty store, or continues one that is the beginning of the file. To replace the store, ${replace}.`;
+    : '"Replace a store" in docs/OPERATIONS.md';
+  return `${environment} is not empty, and differs from the file at line ${line}. Nothing was changed.
+A restore fills an empty store, or continues one that is the beginning of the file.
+To replace the animals of ${environment}: ${how}.`;
 }
 
-if (import.meta.main) await command("restore", restore, "It did not finish. Run the same command again.");
+if (import.meta.main) {
+  const work = async (environment: string, file: string) => restore(await openStore(environment), file);
+  await command(`npm run restore -- ${ENVIRONMENT} <file>`, work, "It did not finish. Run the same command again.");
+}

@@ -1,23 +1,20 @@
-// What a restore accepts as a file, line by line, and what arguments the commands take.
+// What a restore accepts as a file, line by line.
 
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
-import { parseArguments } from "../../scripts/backup/command.ts";
-import { checkFile, readLines } from "../../scripts/backup/file.ts";
-import { printable } from "../../scripts/command-line.ts";
+import { writeFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { checkFile, readRows } from "../../scripts/backup/file.ts";
+import { printJson } from "../../src/values/json.ts";
+import { folder, newFile } from "./files.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
-const file = join(folder, "pets.jsonl");
-afterAll(() => rmSync(folder, { recursive: true }));
+const WINDOWS = process.platform === "win32";
+const file = newFile();
 
-/** The lines of a file with this content, as JSON. */
+/** The lines of a file with this content, as a backup writes them. */
 async function read(content: string | Buffer): Promise<string[]> {
   writeFileSync(file, content);
   await checkFile(file);
-  return Array.fromAsync(readLines(file), ({ text }) => text);
+  return Array.fromAsync(readRows(file), (row) => printJson(row));
 }
 
 /** What is wrong with the lines of a file with this content. */
@@ -34,28 +31,26 @@ const KEY = "idempotencyKey must be a string of 1 to 255 printable ASCII charact
 const ID = "id must be an integer from 1 to 4611686018427387904";
 const withMore = (members: string) => `{"id":2,"name":"a","categoryId":1,${members}}`;
 
-describe("a line", () => {
-  it.each([
-    ["is not valid JSON in UTF-8", '{"id":2,"name":"\xff","categoryId":1}'],
-    ["is not a JSON object", "[]"],
-    ["is longer than 16384 bytes", withMore('"status":"sold"').padEnd(16_385)],
-    [`${ID}; ${KEY}`, '{"id":0,"name":"a","categoryId":1,"idempotencyKey":null}'],
-    [ID, '{"id":4611686018427387905,"name":"a","categoryId":1}'],
-    [KEY, withMore(`"createdBy":"API_KEY","idempotencyKey":"${"k".repeat(256)}"`)],
-    [KEY, withMore('"createdBy":"API_KEY","idempotencyKey":"\\t"')],
-    ["an idempotencyKey needs a createdBy", withMore('"idempotencyKey":"l"')],
-    ["createdBy must be the name of a caller", withMore(`"createdBy":"API_KEY_${"x".repeat(57)}"`)],
-    ["createdAt must be an integer", withMore('"createdAt":1.5')],
-    ["has the idempotencyKey of an earlier line", withMore('"createdBy":"API_KEY","idempotencyKey":"k"')],
-    ["id must be greater than 1, the id of an earlier line", GOOD],
-    ["either all lines must have an id, or none", '{"name":"a","categoryId":1}'],
-    ["unknown property Status (allowed: id, name, ", withMore('"Status":"sold"')],
-  ])("is rejected by its number: %s", async (fault, line) => {
-    const next = GOOD.replace("1", "9").replace('"k"', '"l"');
-    expect(await faultsOf(Buffer.from(`${GOOD}\n${line}\n${next}\n`, "latin1"))).toEqual([
-      expect.stringContaining(`line 2: ${fault}`),
-    ]);
-  });
+it.each([
+  ["is not valid JSON in UTF-8", '{"id":2,"name":"\xff","categoryId":1}'],
+  ["is not a JSON object", "[]"],
+  ["is longer than 16384 bytes", withMore('"status":"sold"').padEnd(16_385)],
+  [`${ID}; ${KEY}`, '{"id":0,"name":"a","categoryId":1,"idempotencyKey":null}'],
+  [ID, '{"id":4611686018427387905,"name":"a","categoryId":1}'],
+  [KEY, withMore(`"createdBy":"API_KEY","idempotencyKey":"${"k".repeat(256)}"`)],
+  [KEY, withMore('"createdBy":"API_KEY","idempotencyKey":"\\t"')],
+  ["idempotencyKey is possible only with createdBy", withMore('"idempotencyKey":"l"')],
+  ["createdBy must be the name of a caller", withMore(`"createdBy":"API_KEY_${"x".repeat(57)}"`)],
+  ["createdAt must be an integer", withMore('"createdAt":1.5')],
+  ["has the idempotencyKey of an earlier line", withMore('"createdBy":"API_KEY","idempotencyKey":"k"')],
+  ["id must be greater than 1, the id of an earlier line", GOOD],
+  ["either all lines must have an id, or none", '{"name":"a","categoryId":1}'],
+  ["unknown property Status (allowed: id, name, ", withMore('"Status":"sold"')],
+])("a line is rejected by its number: %s", async (fault, line) => {
+  const next = GOOD.replace("1", "9").replace("API_KEY", "API_KEY_SHOP");
+  expect(await faultsOf(Buffer.from(`${GOOD}\n${line}\n${next}\n`, "latin1"))).toEqual([
+    expect.stringContaining(`line 2: ${fault}`),
+  ]);
 });
 
 describe("a file", () => {
@@ -68,43 +63,17 @@ describe("a file", () => {
     ]);
   });
 
-  it("with many invalid lines names the first", async () => {
+  it("with many invalid lines is read to the tenth, and one of a single line to the limit of a line", async () => {
     expect((await faultsOf("{\n".repeat(5000))).length).toBe(10);
+    expect(await faultsOf(`${"x".repeat(1_000_000)}\n{\n`)).toEqual(["line 1: is longer than 16384 bytes"]);
   });
 
-  it("that does not end is read to its first overlong line", async () => {
-    expect(await faultsOf(`${"x".repeat(40_000_000)}\n{\n`)).toEqual(["line 1: is longer than 16384 bytes"]);
-  });
-
-  it("must exist, be a file, and not be empty", async () => {
-    await expect(read("")).rejects.toThrow(`${file} is empty. Name a file with`);
+  it("must exist, and be a file, because a named pipe waits forever", async () => {
+    await expect(checkFile(newFile())).rejects.toThrow("jsonl does not exist.");
     await expect(checkFile(folder)).rejects.toThrow(`${folder} is not a file.`);
-    await expect(checkFile(`${file}2`)).rejects.toThrow(`${file}2 does not exist.`);
-    // On Windows, there are none. A read would wait for a writer.
-    if (process.platform === "win32") return;
-    execFileSync("mkfifo", [`${file}3`]);
-    await expect(checkFile(`${file}3`)).rejects.toThrow(`${file}3 is not a file.`);
-  });
-
-  it("may have the same idempotencyKey for two callers", async () => {
-    const lines = [GOOD, GOOD.replace('"id":1', '"id":2').replace("API_KEY", "API_KEY_SHOP")];
-    expect(await read(lines.join("\n"))).toEqual(lines);
-  });
-});
-
-describe("the commands", () => {
-  it("take one known environment and one file", () => {
-    expect(parseArguments(["staging", "f"], ["local", "staging"])).toEqual(["staging", "f"]);
-    for (const wrong of ["local", "local f --more", "prod f"]) {
-      expect(() => parseArguments(wrong.split(" "), ["local", "staging"])).toThrow(
-        "Name one environment and one file.",
-      );
-    }
-  });
-
-  it("print nothing that controls a terminal", () => {
-    expect(printable("größe 😀\n\u001b[2J\u0007\u009b1m\r\u202e\u2028\ud800")).toBe(
-      "größe 😀\n\\u{1b}[2J\\u{7}\\u{9b}1m\\u{d}\\u{202e}\\u{2028}\\u{d800}",
-    );
+    if (WINDOWS) return;
+    const pipe = newFile();
+    execFileSync("mkfifo", [pipe]);
+    await expect(checkFile(pipe)).rejects.toThrow(`${pipe} is not a file.`);
   });
 });

@@ -1,84 +1,93 @@
 // What a merge of two backups keeps, and what it prints about it.
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, expect, it } from "vitest";
+import fc from "fast-check";
+import { expect, it } from "vitest";
 import { merge } from "../../scripts/backup/merge.ts";
+import { restore } from "../../scripts/backup/restore.ts";
+import { fileOf, linesIn, newFile } from "./files.ts";
+import { openDatabase } from "./sqlite-store.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
-afterAll(() => rmSync(folder, { recursive: true }));
-
-/** An animal that `caller` has added at a time. */
-const animal = (id: number, name: string, createdAt: number, key?: string, caller = "API_KEY") =>
-  JSON.stringify({ id, name, categoryId: 1, status: "sold", idempotencyKey: key, createdBy: caller, createdAt });
-const FOREIGN = '{"id":5,"name":"from elsewhere","categoryId":1,"status":"sold"}';
-
-let merges = 0;
-async function mergeLines(then: string[], now: string[]) {
-  const files = ["then", "now", "out"].map((name) => join(folder, `${name}-${merges++}.jsonl`));
-  const [thenFile = "", nowFile = "", out = ""] = files;
-  writeFileSync(thenFile, then.join("\n"));
-  writeFileSync(nowFile, now.join("\n"));
-  const printed = await merge(thenFile, nowFile, out);
-  const names = ["then", "now", "out"];
-  const text = files.reduce((text, file, i) => text.replaceAll(file, names[i] ?? ""), printed);
-  return { lines: readFileSync(out, "utf8").trim().split("\n"), printed: text.split("\n"), files };
+interface Animal {
+  id: number;
+  name: string;
+  key?: string | undefined;
+  by?: string | undefined;
+  at?: number | undefined;
 }
+const lineOf = ({ id, name, key, by, at }: Animal) =>
+  JSON.stringify({ id, name, categoryId: 1, status: "sold", idempotencyKey: key, createdBy: by, createdAt: at });
 
-it("keeps what was, and adds what it lacks: with its id if that is greater than all, or with a new one", async () => {
-  const then = [animal(1, "right", 1), animal(2, "only then", 1), animal(4, "one", 4), FOREIGN];
-  const now = [
-    animal(1, "wrong", 1),
-    animal(3, "in a gap", 7),
-    animal(4, "a different one", 8, undefined, "API_KEY_SHOP"),
-    FOREIGN.replace("elsewhere", "nowhere"),
-    animal(6, "newer", 9),
-    animal(7, "newest", 9),
-  ];
-  const { lines, printed } = await mergeLines(then, now);
-  expect(lines).toEqual([
-    ...then,
-    ...now.slice(4),
-    animal(8, "in a gap", 7),
-    animal(9, "a different one", 8, undefined, "API_KEY_SHOP"),
+it("counts what differs, and adds what the earlier state lacks", async () => {
+  const [kept, newer] = [lineOf({ id: 2, name: "kept" }), lineOf({ id: 7, name: "newer", by: "API_KEY", at: 9 })];
+  const one = { id: 4, name: "one", by: "API_KEY", at: 1 };
+  const then = fileOf([
+    lineOf({ id: 1, name: "right" }),
+    kept,
+    lineOf({ ...one, key: "k" }),
+    lineOf({ id: 5, name: "gone" }),
   ]);
-  expect(printed).toEqual([
-    "then has 4 animals, and now has 6.",
-    "Only in then: 1, ids 2 to 2",
-    "Changed: 2, ids 1 to 5. out has what then has.",
-    "Only in now: 2, ids 3 to 4",
-    "Newer, only in now: 2, ids 6 to 7",
-    "Their ids are taken, so these animals get new ones (old id, new id):",
-    "3 8",
-    "4 9",
-    "Saved out: 8 lines.",
+  const now = fileOf([
+    lineOf({ id: 1, name: "wrong" }),
+    kept,
+    lineOf({ id: 3, name: "in between" }),
+    lineOf({ ...one, name: "a different one", by: "API_KEY_SHOP", key: "k" }),
+    lineOf({ id: 6, name: "one, repeated", by: "API_KEY", at: 8, key: "k" }),
+    newer,
   ]);
+  const out = newFile();
+  expect(await merge(then, now, out)).toBe(`\
+Not added, because ${then} has their Idempotency-Key: the id in ${now}, and the one in ${then}
+6 4
+Added with a new id: the id in ${now}, and the new one
+3 8
+4 9
+Only in ${then}: 2 (ids 4 to 5)
+Only in ${now}: 2 (ids 3 to 4)
+Newer, only in ${now}: 2 (ids 6 to 7)
+In both, with different values: 1 (id 1). ${out} has those of ${then}.
+Saved ${out}: 7 lines.`);
+  expect(linesIn(out)).toEqual([
+    ...linesIn(then),
+    newer,
+    lineOf({ id: 8, name: "in between" }),
+    lineOf({ ...one, id: 9, name: "a different one", by: "API_KEY_SHOP", key: "k" }),
+  ]);
+  await expect(merge(then, now, out)).rejects.toThrow(`${out} already exists, and nothing is ever overwritten.`);
 });
 
-it("leaves out an animal whose caller has its Idempotency-Key for a different one, and no other", async () => {
-  const then = [animal(1, "first", 1, "1")];
-  const now = [
-    animal(1, "different", 2, "1"),
-    animal(2, "other key", 2, "2"),
-    animal(3, "other caller", 2, "1", "API_KEY_SHOP"),
-  ];
-  const { lines, printed } = await mergeLines(then, now);
-  expect(lines).toEqual([...then, ...now.slice(1)]);
-  expect(printed.slice(-3)).toEqual([
-    "Left out, because then has their Idempotency-Key for a different animal (id in now):",
-    "1, of API_KEY",
-    "Saved out: 3 lines.",
-  ]);
-});
-
-it("counts what only the earlier state has, at its end too, and overwrites nothing", async () => {
-  const then = [animal(1, "a", 1), animal(2, "b", 1), animal(3, "c", 1)];
-  const { lines, printed, files } = await mergeLines(then, [animal(1, "a", 1)]);
-  expect(lines).toEqual(then);
-  expect(printed).toContain("Only in then: 2, ids 2 to 3");
-  expect(printed).toContain("Changed: 0. out has what then has.");
-  const [thenFile = "", nowFile = "", out = ""] = files;
-  await expect(merge(thenFile, nowFile, out)).rejects.toThrow("already exists, and is never overwritten.");
-  await expect(merge(thenFile, `${nowFile}x`, `${out}x`)).rejects.toThrow("does not exist.");
+it("lets a restore continue the earlier state, after which each animal is there, or listed", async () => {
+  const animal: fc.Arbitrary<Animal> = fc.record({
+    id: fc.integer({ min: 1, max: 9 }),
+    name: fc.constantFrom("Rex", "Tom"),
+    key: fc.option(fc.constantFrom("1", "2", "3"), { nil: undefined }),
+    by: fc.constantFrom("API_KEY", "API_KEY_SHOP"),
+    at: fc.constantFrom(1, 2),
+  });
+  const animals = fc
+    .uniqueArray(animal, { selector: ({ id }) => id })
+    .map((all) => all.sort((a, b) => a.id - b.id))
+    .map((all) => all.filter((a, at) => !a.key || all.findIndex((b) => b.key === a.key && b.by === a.by) === at));
+  const property = fc.asyncProperty(animals, animals, async (then, now) => {
+    const [thenFile, nowFile, out] = [fileOf(then.map(lineOf)), fileOf(now.map(lineOf)), newFile()];
+    const printed = await merge(thenFile, nowFile, out);
+    const pairs = Array.from(
+      printed.matchAll(/^(\d+) (\d+)$/gm),
+      ([, from, to]) => [Number(from), Number(to)] as const,
+    );
+    const listed = new Map(pairs);
+    const database = await openDatabase();
+    database.add(...then.map(lineOf));
+    if (then.length + now.length > 0) await restore({ ...database.store, isLocal: true }, out);
+    const stored = new Set(linesIn(out));
+    for (const a of then) expect(stored).toContain(lineOf(a));
+    for (const a of now) {
+      const isSame = (b: Animal) => a.id === b.id && a.by === b.by && a.at === b.at;
+      const owner = then.find((b) => b.key && a.key === b.key && a.by === b.by);
+      const id = listed.get(a.id) ?? a.id;
+      if (then.some(isSame)) expect(listed.has(a.id)).toBe(false);
+      else if (owner) expect(id).toBe(owner.id);
+      else expect(stored).toContain(lineOf({ ...a, id }));
+    }
+  });
+  await fc.assert(property, { numRuns: 60 });
 });

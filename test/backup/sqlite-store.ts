@@ -4,6 +4,7 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
+import { insertSql } from "../../scripts/backup/rows.ts";
 import { openStore } from "../../scripts/backup/wrangler-store.ts";
 import { WranglerFailed, type wrangler } from "../../scripts/wrangler.ts";
 
@@ -25,10 +26,10 @@ export async function openDatabase() {
     }
   };
   const run: typeof wrangler = async (args) => {
-    const line = args.join(" ");
     database.onCommand();
     // Longer than any, unless it has data, which every user of the machine could see.
-    if (line.length > 1_000) throw new Error("E2BIG");
+    if (args.join(" ").length > 1_000) throw new Error("E2BIG");
+    const sql = args.at(-1) ?? "";
     if (args.includes("time-travel")) return '{"bookmark":"00000000-00000001"}';
     if (args.includes("deployments")) {
       if (!database.serving) throw failure("This Worker does not exist on your account. [code: 10007]");
@@ -38,7 +39,6 @@ export async function openDatabase() {
       const bindings = database.serving?.[Number(args[2])]?.map((name) => ({ name }));
       return JSON.stringify({ resources: { bindings } });
     }
-    const sql = args.at(-1) ?? "";
     if (args.includes("--file")) {
       const script = readFileSync(sql, "utf8");
       database.loads.push(script);
@@ -52,8 +52,13 @@ export async function openDatabase() {
     return output;
   };
   const database = {
-    /** As other programs use it. */
     sqlite,
+    /** Adds animals as another program would. */
+    add: (...lines: string[]) => sqlite.exec(insertSql(lines)),
+    /** Adds animals with the ids from 1 on. `name`: SQL. */
+    addMany: (count: number, name: string) =>
+      sqlite.exec(`WITH RECURSIVE ids (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM ids WHERE id < ${count})
+        INSERT INTO pets (id, name, category_id, status) SELECT id, ${name}, 1, 'sold' FROM ids`),
     /** As a different process opens it. */
     openAgain: () => openStore("staging", run, 1),
     /** The SQL of every file that was loaded, or that should have been. */
