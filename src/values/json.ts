@@ -1,10 +1,10 @@
-// Lossless JSON: integers keep every digit. A JavaScript number is exact only to 2^53, so an integer becomes a bigint,
-// made from its source text.
+// Lossless JSON: integers keep every digit. A JavaScript number is exact only to 2^53, so an integer becomes a bigint:
+// from its number or, if JSON.parse may have rounded that, from its source text.
 
 /** Decodes JSON text. Ignores a byte order mark (RFC 8259, section 8.1). Throws a TypeError if it is not UTF-8. */
 export const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
 
-/** Finds a number that JSON.parse may round: one that has more than 15 digits, or an exponent. */
+/** Finds every number that JSON.parse may round, because it has more than 15 digits or an exponent (and other text). */
 const MAY_BE_ROUNDED = /[\d.]{16}|\de/i;
 const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{},]|[^\s"[\]{},:]+/g;
 
@@ -20,18 +20,18 @@ export function parseJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   const members = value as Record<string, unknown>;
-  if (MAY_BE_ROUNDED.test(text)) setExactIntegers(members, text);
-  else {
-    for (const name of Object.keys(members)) {
-      const member = members[name];
-      if (Number.isInteger(member)) members[name] = BigInt(member as number);
-    }
-  }
+  if (MAY_BE_ROUNDED.test(text)) convertFromText(members, text);
+  else convertFromNumbers(members);
   return members;
 }
 
-/** Sets the members that are integers, from their source text. */
-function setExactIntegers(members: Record<string, unknown>, text: string): void {
+function convertFromNumbers(members: Record<string, unknown>): void {
+  for (const [name, member] of Object.entries(members)) {
+    if (typeof member === "number" && Number.isInteger(member)) members[name] = BigInt(member);
+  }
+}
+
+function convertFromText(members: Record<string, unknown>, text: string): void {
   let [depth, name] = [0, ""];
   for (const [token] of text.matchAll(TOKEN)) {
     if (token === "{" || token === "[") depth++;
