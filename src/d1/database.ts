@@ -32,7 +32,7 @@ export function bookmarkOf(session: D1DatabaseSession): Record<string, string> {
 export class StatementFailed extends Error {
   /** Seconds to wait before a retry. Undefined if the failure is not transient. */
   readonly retryAfter: number | undefined;
-  /** Whether the statement may have stored something nevertheless, which sending it again would store twice. */
+  /** Whether the statement may have stored something nevertheless, and would store it once more if it were repeated. */
   readonly mayBeStored: boolean;
 
   constructor(cause: unknown, mayBeStored: boolean) {
@@ -54,14 +54,14 @@ const FIRST_WAIT = 100; // milliseconds, at most
  * the latest when the deadline for all tries has passed: D1 has been seen to hang for 80 seconds. What D1 answers after
  * that is ignored, and D1 may still have carried out the statement.
  *
- * If the statement `isRepeatable`, repeats it while D1 fails transiently but is not overloaded. D1 itself retries only
- * reads: after a failed write, it is unknown whether anything was stored. Waits a random time, up to 100 ms and then
- * 200 ms ("full jitter"). `mayBeStored`: what StatementFailed says.
+ * `stores`: what the statement stores if it is sent several times. D1 itself retries only reads: after a failed write,
+ * it is unknown whether anything was stored. So a statement that stores once is repeated while D1 fails transiently but
+ * is not overloaded. Waits a random time, up to 100 ms and then 200 ms ("full jitter").
  */
 export async function runStatement<T>(
   statement: D1PreparedStatement,
   read: (rows: Row[]) => T,
-  { isRepeatable, mayBeStored } = { isRepeatable: false, mayBeStored: false },
+  stores: "nothing" | "once" | "each time" = "nothing",
 ): Promise<T> {
   const { promise: deadline, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new Error(`D1 timed out: no answer within ${DEADLINE / 1000} s.`)), DEADLINE);
@@ -73,7 +73,7 @@ export async function runStatement<T>(
         return read(results);
       } catch (failure) {
         const message = messageOf(failure);
-        const isLast = !isRepeatable || tries === MAX_TRIES;
+        const isLast = stores !== "once" || tries === MAX_TRIES;
         if (isLast || !mayPass(message) || OVERLOADED.test(message)) throw failure;
       }
       // Throws if the deadline has passed, so nothing is repeated after it.
@@ -83,7 +83,7 @@ export async function runStatement<T>(
     const message = messageOf(failure);
     const isBehind = /no such (table|column)|no column named/.test(message);
     const cause = isBehind ? new Error(`${message} (Are the migrations applied? ${MIGRATE})`) : failure;
-    throw new StatementFailed(cause, mayBeStored);
+    throw new StatementFailed(cause, stores === "each time");
   } finally {
     clearTimeout(timer);
   }

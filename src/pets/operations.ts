@@ -29,7 +29,7 @@ export async function listPets({ request, url, search }: Context, env: Env): Pro
   return json(page, 200, { ...bookmarkOf(session), ...link });
 }
 
-export async function createPet({ request, caller }: Context, env: Env): Promise<Response> {
+export async function createPet({ request, caller = "" }: Context, env: Env): Promise<Response> {
   const body = await readBody(request);
   const key = request.headers.get(IDEMPOTENCY_HEADER) ?? undefined;
   const [idempotencyKey, pet] = validated(OptionalKey.safeParse(key), NewPetBody.safeParse(body));

@@ -40,22 +40,21 @@ const SELECT_PAGE_BY_STATUS = `
 
 /**
  * Stores an animal, at most one for each idempotency key of a caller. If `matches` is false, the key belongs to a
- * different animal. Retries only with a key, because only then is it safe.
+ * different animal. Without a key, a StatementFailed says that the animal may have been stored.
  */
 export async function insertPet(
   db: D1DatabaseSession,
   { name, categoryId, status }: NewPet,
-  { caller, idempotencyKey }: { caller: string | undefined; idempotencyKey: string | undefined },
+  { caller, idempotencyKey }: { caller: string; idempotencyKey: string | undefined },
 ) {
-  const values = [caller ?? null, idempotencyKey ?? null, name, String(categoryId), status];
+  const values = [caller, idempotencyKey ?? null, name, String(categoryId), status];
   const statement = db.prepare(INSERT).bind(...values);
   const read = ([row]: Record<string, unknown>[]) => {
     const [json, matches] = [jsonIn(row), row?.["matches"]];
     if (matches !== 0 && matches !== 1) throw new Error("D1 did not compare the stored row of an INSERT.");
     return { id: idIn(json), json, matches: matches === 1 };
   };
-  const isRepeatable = idempotencyKey !== undefined;
-  return runStatement(statement, read, { isRepeatable, mayBeStored: !isRepeatable });
+  return runStatement(statement, read, idempotencyKey === undefined ? "each time" : "once");
 }
 
 export async function selectPet(db: D1DatabaseSession, id: bigint): Promise<string | undefined> {
