@@ -66,9 +66,8 @@ export const idempotencyKey: Parameter = {
     "Makes the request safe to retry. The first request with a key adds what it sends; sending the same again " +
     "returns the same 201, body and `Location`, and sending something different is rejected with 422. " +
     "Each caller has Idempotency-Keys of their own, and these never expire. Use a new UUID for each creation. A key " +
-    "is 1 to 255 printable ASCII " +
-    "characters other than double quotes. Put a key that contains a comma in double quotes, which are not part " +
-    "of the key.",
+    "is 1 to 255 printable ASCII characters other than double quotes. Put a key that contains a comma in double " +
+    "quotes, which are not part of the key.",
   schema: { ...jsonSchemas({ IdempotencyKey }, "input")["IdempotencyKey"] },
 };
 

@@ -5,6 +5,8 @@ import { env, tracing } from "cloudflare:workers";
 import { beforeEach, expect, it, type MockInstance, vi } from "vitest";
 import { call, createPet, PLAIN_HTTP } from "./call.ts";
 
+const LONGEST = `API_KEY_${"x".repeat(56)}`;
+
 let use: MockInstance<typeof console.log>;
 let log: MockInstance<typeof console.error>;
 beforeEach(() => {
@@ -52,6 +54,7 @@ it.each([
   ["API_KEY_ROOM_101", "API_KEY_ROOM_101"],
   ["API_KEY_ROOM_102__10", "API_KEY_ROOM_102"],
   ["API_KEY_2", "API_KEY_2"],
+  [`${LONGEST}__2`, LONGEST],
 ])("with the key in %s is %s", async (secret, caller) => {
   const key = "a-key-for-one-request";
   const body = '{"name":"Rex","categoryId":1}';

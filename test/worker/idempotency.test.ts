@@ -129,9 +129,9 @@ describe("the Idempotency-Keys of different callers", () => {
   });
 
   it("are stored with their caller and the time, which a repeated create does not change", async () => {
-    await createWith(OLD);
+    const first = await createWith(OLD);
     await env.DB.exec("UPDATE pets SET created_at = 1");
-    await createWith(NEW);
+    expectBody(await createWith(NEW), 201, first.text);
     const row = await env.DB.prepare("SELECT created_by, created_at FROM pets").first();
     expect(row).toEqual({ created_by: "API_KEY_SHOP", created_at: 1 });
   });
