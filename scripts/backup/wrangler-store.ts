@@ -84,7 +84,7 @@ const STORED_COLUMNS = `SELECT tables.name || '.' || columns.name AS name
   WHERE tables.type = 'table' AND tables.name <> 'd1_migrations'
   AND tables.name NOT GLOB '_cf_*' AND tables.name NOT GLOB 'sqlite_*'`;
 
-// What Wrangler prints if there is no Worker, or only versions that were never deployed.
+// What Wrangler prints if the Worker does not exist, or was never deployed.
 const NOT_DEPLOYED = /code: 10007|has no deployments/;
 
 /**

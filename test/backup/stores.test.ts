@@ -1,6 +1,6 @@
 // Backup and restore of stores: what is kept, what a failed import leaves, and what is refused.
 
-import { appendFileSync, existsSync, symlinkSync } from "node:fs";
+import { appendFileSync, existsSync, symlinkSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { backup } from "../../scripts/backup/backup.ts";
@@ -42,22 +42,19 @@ describe("backup and restore", () => {
       name: fc.string({ unit: fc.oneof(difficult, any) }),
       categoryId: fc.oneof(fc.constantFrom(int64.min, int64.max, 2n ** 53n + 1n), fc.bigInt(int64)),
       status: fc.constantFrom("available", "pending", "sold"),
-      key: fc.option(fc.string({ unit: "grapheme-ascii", minLength: 1, maxLength: 250 }), { nil: undefined }),
+      idempotencyKey: fc.option(fc.string({ unit: "grapheme-ascii", minLength: 1, maxLength: 250 }), {
+        nil: undefined,
+      }),
+      createdBy: fc.constantFrom("API_KEY", "API_KEY_ROOM_101"),
       createdAt: fc.option(fc.bigInt(int64), { nil: undefined }),
     });
     const property = fc.asyncProperty(fc.array(row, { minLength: 1 }), async (rows) => {
-      const lines = rows.map(({ name, categoryId, status, key, createdAt }, index) =>
-        printJson({
-          // The last one has the greatest id.
-          id: 2n ** 62n - BigInt(rows.length - 1 - index),
-          name: `${name}x`,
-          categoryId,
-          status,
-          idempotencyKey: key && `${index} ${key}`,
-          createdBy: index % 2 ? "API_KEY" : "API_KEY_ROOM_101",
-          createdAt,
-        }),
-      );
+      const lines = rows.map((row, index) => {
+        // The last one has the greatest id.
+        const id = 2n ** 62n - BigInt(rows.length - 1 - index);
+        const [name, key] = [`${row.name}x`, row.idempotencyKey && `${index} ${row.idempotencyKey}`];
+        return printJson({ id, ...row, name, idempotencyKey: key });
+      });
       database.sqlite.exec("DELETE FROM pets");
       await restore(database.store, fileOf(lines));
       expect(await saved(database)).toEqual(lines);
@@ -79,31 +76,25 @@ describe("backup and restore", () => {
 });
 
 describe("restore", () => {
-  it("stores everything once if every second import fails after it stored some of its rows", async () => {
-    const database = await openDatabase();
-    database.onLoad = (apply, sql) => {
-      if (database.loads.length % 2 === 0) return apply(sql);
-      apply(sql.slice(0, sql.lastIndexOf("INSERT")));
-      throw failure('{"D1_RESET_DO":true}');
-    };
-    await restore(database.store, fileOf(LINES), PART);
-    // D1 does not run the same file twice.
-    expect(new Set(database.loads).size).toBe(8);
-    expect(await saved(database)).toEqual(LINES);
-  });
-
-  it("continues if it was killed at any moment, beside a different one or after it", async () => {
+  it("stores everything once if imports fail half-way, and one of two restores is killed at any moment", async () => {
     const file = fileOf(LINES);
     for (let kill = 1, isReached = true; isReached; kill++) {
       const database = await openDatabase();
       const stores = [database.store, await database.openAgain()];
       let commands = 0;
       database.onCommand = () => ++commands === kill && expect.fail("killed");
+      database.onLoad = (apply, sql) => {
+        if (database.loads.length % 2 === 0) return apply(sql);
+        apply(sql.slice(0, sql.lastIndexOf("INSERT")));
+        throw failure('{"D1_RESET_DO":true}');
+      };
       await Promise.allSettled(stores.map((store) => restore(store, file, PART)));
       isReached = commands >= kill;
       database.onCommand = () => {};
       await restore(database.store, file, PART);
       expect(await saved(database)).toEqual(LINES);
+      // D1 does not run the same file twice.
+      expect(new Set(database.loads).size).toBe(database.loads.length);
     }
   });
 
@@ -122,23 +113,22 @@ describe("restore", () => {
     }
   });
 
-  it.each([
-    ["fetch failed", 5],
-    ["set a CLOUDFLARE_API_TOKEN", 1],
-  ])("tries each command five times, unless that cannot help: %s", async (message, tries) => {
+  it("tries each command five times, unless that cannot help", async () => {
     const database = await openDatabase();
     let attempts = 0;
     database.onCommand = () => {
-      if (++attempts % tries) throw failure(message);
+      if (++attempts % 5) throw failure("fetch failed");
     };
     await restore(database.store, fileOf(LINES));
-    attempts = 0;
-    database.onCommand = () => {
-      // The second command fails.
-      if (++attempts > 1) throw failure(message);
-    };
-    await expect(restore(database.store, fileOf(LINES))).rejects.toThrow("wrangler d1 execute failed");
-    expect(attempts).toBe(1 + tries);
+    for (const [message, tries] of Object.entries({ "fetch failed": 5, "set a CLOUDFLARE_API_TOKEN": 1 })) {
+      attempts = 0;
+      database.onCommand = () => {
+        attempts++;
+        throw failure(message);
+      };
+      await expect(restore(database.store, fileOf(LINES))).rejects.toThrow("wrangler d1 execute failed");
+      expect(attempts).toBe(tries);
+    }
   });
 
   const CLOSE = `"Close the service" in docs/OPERATIONS.md: npx wrangler secret put MAINTENANCE --env staging
@@ -163,15 +153,6 @@ Then run the same command again.`;
     database.sqlite.exec("DELETE FROM pets");
     expect(await restore({ ...database.store, isLocal: true }, file)).toContain("Restored");
     expect(printed()).toBe("");
-  });
-
-  it("does not end well if the service was opened meanwhile", async () => {
-    const database = await openDatabase();
-    database.onLoad = (apply, sql) => {
-      apply(sql);
-      database.serving = [["API_KEY"]];
-    };
-    await expect(restore(database.store, fileOf(LINES))).rejects.toThrow(isOpen("The restore did not finish."));
   });
 
   it.each([
@@ -200,24 +181,28 @@ staging also has newer animals. They stay.`,
     expect(printed()).toMatch(/^The bookmark of staging before this restore: 00000000-00000001\nTo take .+\n.+$/);
   });
 
-  it("finds at the end an animal that was in the way, and a file that has changed", async () => {
+  it("finds at the end that an animal was in the way, the file has changed, or the service was opened", async () => {
     const [database, file] = [await openDatabase(), fileOf(LINES)];
     const failed = (line: number) => `Verification failed: staging differs from the file at line ${line}.
 Something else has changed one of them. Run the same command again.`;
-    database.onLoad = (apply, sql) => {
-      apply(sql);
-      if (database.loads.length === 1) database.add(LINE(115));
+    const meanwhile = (happen: () => unknown, length?: number) => {
+      database.sqlite.exec("DELETE FROM pets");
+      database.onLoad = (apply, sql) => {
+        apply(sql);
+        happen();
+      };
+      return expect(restore(database.store, file, length)).rejects;
     };
-    await expect(restore(database.store, file, PART)).rejects.toThrow(failed(16));
-    database.sqlite.exec("DELETE FROM pets");
-    database.onLoad = (apply, sql) => {
-      apply(sql);
-      appendFileSync(file, `${LINE(1001)}\n`);
-    };
-    await expect(restore(database.store, file)).rejects.toThrow(failed(31));
-    appendFileSync(file, "x");
-    await expect(restore(database.store, file)).rejects.toThrow("line 32: is not valid JSON in UTF-8");
-    await expect(restore(database.store, fileOf([]))).rejects.toThrow("jsonl is empty. Name a file with");
+    await meanwhile(() => database.add(LINE(115)), PART).toThrow(failed(16));
+    await meanwhile(() => appendFileSync(file, `${LINE(1001)}\n`)).toThrow(failed(31));
+    await meanwhile(() => (database.serving = [["API_KEY"]])).toThrow(isOpen("The restore did not finish."));
+  });
+
+  it("changes nothing if the file is invalid or empty", async () => {
+    const { store, loads } = await openDatabase();
+    await expect(restore(store, fileOf([LINE(1), "x"]))).rejects.toThrow("line 2: is not valid JSON in UTF-8");
+    await expect(restore(store, fileOf([]))).rejects.toThrow("jsonl is empty. Name a file with at least one animal.");
+    expect(loads).toEqual([]);
   });
 });
 
@@ -281,15 +266,19 @@ describe("backup", () => {
     expect(failures).toEqual([message, message, message]);
   });
 
-  it("neither overwrites nor follows anything", async () => {
-    const { store } = await openDatabase();
-    const [file, link, target] = [fileOf(["kept"]), newFile(), newFile()];
-    await expect(backup(store, file)).rejects.toThrow(`${file} already exists, and nothing is ever overwritten.`);
+  it("neither overwrites nor follows anything, not even what appears meanwhile", async () => {
+    const database = await openDatabase();
+    const [file, link, target] = [newFile(), newFile(), newFile()];
+    database.onCommand = () => writeFileSync(file, "kept\n");
+    await expect(backup(database.store, file)).rejects.toThrow("EEXIST: file already exists");
+    await expect(backup(database.store, file)).rejects.toThrow(
+      `${file} already exists, and nothing is ever overwritten.`,
+    );
     expect(linesIn(file)).toEqual(["kept"]);
     // On Windows only an administrator can make a link.
     if (process.platform === "win32") return;
     symlinkSync(target, link);
-    await expect(backup(store, link)).rejects.toThrow(`${link} already exists`);
+    await expect(backup(database.store, link)).rejects.toThrow(`${link} already exists`);
     expect(existsSync(target)).toBe(false);
   });
 });
