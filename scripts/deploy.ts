@@ -70,7 +70,7 @@ async function deploy({ environment, commit, key, given, elsewhere = "" }: Task)
   begin(
     `${environment}: migrations`,
     `Migrations may have been applied in ${environment}, and the version before still serves. It should work with them.
-If it does not, return to the bookmark above: "A new version is bad" in docs/OPERATIONS.md. ${again}`,
+If it does not, or if they have damaged data: "A migration has damaged data" in docs/OPERATIONS.md. ${again}`,
   );
   await runWrangler("d1", "migrations", "apply", "DB", ...section, "--remote");
   if (committed() !== commit) throw new Error(`This folder was at commit ${commit}, and is at a different one now.`);

@@ -5,6 +5,9 @@ import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { expect, it } from "vitest";
 
+/** Migrations that must be edited, because they failed or did damage: "Write a migration" in docs/CONTRIBUTING.md. */
+const CORRECTED: string[] = [];
+
 /** What Git prints, or undefined if it fails, as in an archive. */
 function git(...args: string[]): string | undefined {
   const { status, stdout } = spawnSync("git", args, { encoding: "utf8" });
@@ -18,7 +21,8 @@ const landed = (fork !== head && fork) || (git("rev-parse", "--verify", "--quiet
 const skipped = landed ? "" : " (SKIPPED: Git does not know the commit before)";
 
 it.skipIf(skipped)(`no migration that has landed is changed${skipped}`, () => {
-  expect(git("diff", "--name-status", "--no-renames", "--diff-filter=a", landed, "--", "migrations")).toBe("");
+  const files = ["migrations", ...CORRECTED.map((file) => `:!migrations/${file}`)];
+  expect(git("diff", "--name-status", "--no-renames", "--diff-filter=a", landed, "--", ...files)).toBe("");
   const names = git("ls-tree", "--name-only", landed, "migrations/")?.match(/[^/\n]+$/gm) ?? [];
   // New ones come after them, because Wrangler applies them by name.
   expect(readdirSync("migrations").sort().slice(0, names.length)).toEqual(names);
