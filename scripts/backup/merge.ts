@@ -5,72 +5,56 @@
 
 import { printJson } from "../../src/values/json.ts";
 import { command } from "./command.ts";
-import { checkFile, createFile, readRows } from "./file.ts";
-import type { Row } from "./lines.ts";
+import { createFile, readFiles, select } from "./file.ts";
+import { parseLine } from "./lines.ts";
+
+// `owner` is the id of the animal of `then` that has the same Idempotency-Key.
+const DIFFERENCES = `CREATE TABLE differences AS SELECT * FROM (
+  SELECT ifnull(now.id, old.id) AS id, now.line, owner.id AS owner, CASE
+    WHEN now.id IS NULL THEN 'only then'
+    WHEN old.id IS NULL THEN iif(now.id > (SELECT ifnull(max(id), 0) FROM old), 'newer', 'only now')
+    WHEN now.line <> old.line THEN 'changed'
+  END AS kind
+  FROM old FULL JOIN now ON now.id = old.id AND now.caller IS old.caller AND now.time IS old.time
+  LEFT JOIN old AS owner ON old.id IS NULL AND owner.caller = now.caller AND owner.key = now.key
+) WHERE kind IS NOT NULL`;
 
 /** Returns the text to end with. Throws with a message for the operator. */
 export async function merge(then: string, now: string, out: string): Promise<string> {
-  const { last, keys } = await checkFile(then);
-  let { last: greatest } = await checkFile(now);
-  if (greatest < last) greatest = last;
-  const [onlyThen, onlyNow, newer, changed] = [newCount(), newCount(), newCount(), newCount()];
-  const [leftOut, newIds]: [string[], string[]] = [[], []];
+  const database = await readFiles({ old: then, now });
+  database.exec(DIFFERENCES);
+  const linesToAdd = (kind: string) =>
+    select(database, `SELECT line FROM differences WHERE kind = '${kind}' AND owner IS NULL ORDER BY id`);
+  const newIds: string[] = [];
 
-  async function* lines(): AsyncGenerator<string> {
-    for await (const [old, row] of join(then, now)) {
-      if (old) yield printJson(old);
-      if (old && row && printJson(old) !== printJson(row)) changed.add(row);
-      if (old && !row) onlyThen.add(old);
-      if (old || !row) continue;
-      (row.id > last ? newer : onlyNow).add(row);
-      const owner = keys.ownerOf(row);
-      if (owner) leftOut.push(`${row.id} ${owner}`);
-      else if (row.id > last) yield printJson(row);
-    }
-    // Again, because the new ids come after all others, and there may be too many of these animals for memory.
-    for await (const [old, row] of join(then, now)) {
-      if (old || !row || row.id > last || keys.ownerOf(row)) continue;
-      newIds.push(`${row.id} ${++greatest}`);
-      yield printJson({ ...row, id: greatest });
+  function* lines(): Generator<string> {
+    yield* select(database, "SELECT line FROM old ORDER BY id");
+    yield* linesToAdd("newer");
+    const [max = 0] = select(database, "SELECT ifnull(max(id), 0) FROM (SELECT id FROM old UNION SELECT id FROM now)");
+    let last = BigInt(max);
+    for (const line of linesToAdd("only now")) {
+      const row = parseLine(line);
+      newIds.push(`${row.id} ${++last}`);
+      yield printJson({ ...row, id: last });
     }
   }
 
   const total = await createFile(out, lines());
+  const leftOut = [...select(database, "SELECT id || ' ' || owner FROM differences WHERE owner ORDER BY id")];
   const list = (title: string, pairs: string[]) => (pairs.length > 0 ? [title, ...pairs] : []);
+  const count = (kind: string) => {
+    const ids = "ifnull(' (ids ' || min(id) || ' to ' || max(id) || ')', '')";
+    return [...select(database, `SELECT count(*) || ${ids} FROM differences WHERE kind = '${kind}'`)];
+  };
   return [
     ...list(`Not added, because ${then} has their Idempotency-Key: the id in ${now}, and the one in ${then}`, leftOut),
     ...list(`Added with a new id: the id in ${now}, and the new one`, newIds),
-    `Only in ${then}: ${onlyThen}`,
-    `Only in ${now}: ${onlyNow}`,
-    `Newer, only in ${now}: ${newer}`,
-    `In both, with different values: ${changed}. ${out} has those of ${then}.`,
+    `Only in ${then}: ${count("only then")}`,
+    `Only in ${now}: ${count("only now")}`,
+    `Newer, only in ${now}: ${count("newer")}`,
+    `In both, with different values: ${count("changed")}. ${out} has those of ${then}.`,
     `Saved ${out}: ${total} lines.`,
   ].join("\n");
-}
-
-/** The animals of two files in ascending order of id: those in both as pairs, others with undefined. */
-async function* join(then: string, now: string): AsyncGenerator<[Row | undefined, Row | undefined]> {
-  const [olds, rows] = [readRows(then), readRows(now)];
-  let [{ value: old }, { value: row }] = [await olds.next(), await rows.next()];
-  while (old || row) {
-    const isSame = old?.id === row?.id && old?.createdBy === row?.createdBy && old?.createdAt === row?.createdAt;
-    const isOldNext = !row || (old && old.id <= row.id);
-    yield isSame ? [old, row] : isOldNext ? [old, undefined] : [undefined, row];
-    if (isSame || !isOldNext) ({ value: row } = await rows.next());
-    if (isOldNext) ({ value: old } = await olds.next());
-  }
-}
-
-/** A number of animals, and the range of their ids. */
-function newCount() {
-  let [count, first, last] = [0, 0n, 0n];
-  return {
-    add({ id }: Row): void {
-      if (count++ === 0) first = id;
-      last = id;
-    },
-    toString: () => ["0", `1 (id ${first})`][count] ?? `${count} (ids ${first} to ${last})`,
-  };
 }
 
 if (import.meta.main) {

@@ -4,71 +4,66 @@
 // end everything is read back. What callers add meanwhile would take ids of the file, so it writes to an environment
 // only while the service is closed.
 
-import { printJson } from "../../src/values/json.ts";
 import { command, ENVIRONMENT } from "./command.ts";
-import { checkFile, readRows } from "./file.ts";
+import { readFiles, select } from "./file.ts";
 import { insertSql, readLines } from "./rows.ts";
 import { openStore, type Store } from "./wrangler-store.ts";
 
-// Characters of lines, of up to 3 bytes. Imports of 5 MB have been seen to fail. Starting Wrangler takes a second.
-const PART_LENGTH = 1_400_000;
+// Characters of SQL, of up to 3 bytes. Imports of 5 MB have been seen to fail. Starting Wrangler takes a second.
+const PART_LENGTH = 1_500_000;
 
 /** Returns the text to end with. `length`: that of a part, in characters. Throws with a message for the operator. */
 export async function restore(store: Store, file: string, length = PART_LENGTH): Promise<string> {
   const { environment, isLocal } = store;
-  const { last } = await checkFile(file);
-  if (last === 0n) throw new Error(`${file} is empty. Name a file with at least one animal.`);
-  let { count, isWhole, other } = await compare(store, file);
-  if (!isWhole) {
-    if (other) throw new Error(refusal(store, count + 1));
-    if (!isLocal) {
-      await requireClosed(store, "Nothing was changed.");
-      console.log(`The bookmark of ${environment} before this restore: ${await store.bookmark()}
+  const database = await readFiles({ lines: file });
+  const lines = (skipped = 0) => select(database, `SELECT line FROM lines ORDER BY id LIMIT -1 OFFSET ${skipped}`);
+  const total = Number([...select(database, "SELECT count(*) FROM lines")]);
+  if (total === 0) throw new Error(`${file} is empty. Name a file with at least one animal.`);
+  const restored = `Restored ${environment} from ${file}: ${total} lines, read back and identical.`;
+  const end = (hasMore: boolean) =>
+    hasMore ? `${restored}\n${environment} also has newer animals. They stay.` : restored;
+
+  const before = await compare(store, lines());
+  if (before.equal === total) return end(before.hasMore);
+  if (before.hasMore) throw new Error(refusal(store, before.equal + 1));
+  await requireClosed(store, "Nothing was changed.");
+  if (!isLocal) {
+    console.log(`The bookmark of ${environment} before this restore: ${await store.bookmark()}
 To take the restore back, use it in "Return to an earlier state" in docs/OPERATIONS.md. If you run this command several
 times, use the first one.`);
-    }
-    await load(store, file, count, length);
-    if (!isLocal) await requireClosed(store, "The restore did not finish.");
-    ({ count, isWhole, other } = await compare(store, file));
-    if (!isWhole) {
-      throw new Error(`Verification failed: ${environment} differs from the file at line ${count + 1}.
+  }
+  await load(store, lines(before.equal), length);
+  await requireClosed(store, "The restore did not finish.");
+  const after = await compare(store, lines());
+  if (after.equal === total) return end(after.hasMore);
+  throw new Error(`Verification failed: ${environment} differs from the file at line ${after.equal + 1}.
 Something else has changed one of them. Run the same command again.`);
-    }
-  }
-  const restored = `Restored ${environment} from ${file}: ${count} lines, read back and identical.`;
-  return other ? `${restored}\n${environment} also has newer animals. They stay.` : restored;
 }
 
-/** How many lines are equal to rows, whether these are all lines, and the row that follows them, if any. */
-async function compare(store: Store, file: string) {
-  let count = 0;
-  const lines = readLines(store);
-  let { value: other } = await lines.next();
-  for await (const row of readRows(file)) {
-    if (other !== printJson(row)) return { count, isWhole: false, other };
-    count++;
-    ({ value: other } = await lines.next());
+/** How many lines are equal to the first rows, and whether there are more rows. */
+async function compare(store: Store, lines: Iterator<string>) {
+  let equal = 0;
+  for await (const row of readLines(store)) {
+    if (row !== lines.next().value) return { equal, hasMore: true };
+    equal++;
   }
-  return { count, isWhole: true, other };
+  return { equal, hasMore: false };
 }
 
-/** Loads the lines after the first `skipped` ones. */
-async function load(store: Store, file: string, skipped: number, length: number): Promise<void> {
-  let [part, size, count]: [string[], number, number] = [[], 0, 0];
-  for await (const row of readRows(file)) {
-    if (count++ < skipped) continue;
-    const line = printJson(row);
-    part.push(line);
-    size += line.length;
-    if (size < length) continue;
-    await store.load(insertSql(part));
-    [part, size] = [[], 0];
+async function load(store: Store, lines: Iterable<string>, length: number): Promise<void> {
+  let part = "";
+  for (const statement of insertSql(lines)) {
+    part += statement;
+    if (part.length < length) continue;
+    await store.load(part);
+    part = "";
   }
-  if (size > 0) await store.load(insertSql(part));
+  if (part) await store.load(part);
 }
 
-async function requireClosed({ environment, isClosed }: Store, state: string): Promise<void> {
-  if (await isClosed()) return;
+/** A local service is the operator's own. */
+async function requireClosed({ environment, isLocal, isClosed }: Store, state: string): Promise<void> {
+  if (isLocal || (await isClosed())) return;
   throw new Error(`The service of ${environment} is not closed: callers could add animals with ids of the file. ${state}
 "Close the service" in docs/OPERATIONS.md: npx wrangler secret put MAINTENANCE --env ${environment}
 Then run the same command again.`);

@@ -64,18 +64,18 @@ const STATEMENT_LENGTH = 7_000;
  * already, with its id or its Idempotency-Key, is skipped. One that breaks a CHECK fails, which INSERT OR IGNORE would
  * skip too.
  */
-export function insertSql(lines: string[]): string {
-  let [sql, rows] = ["", ""];
+export function* insertSql(lines: Iterable<string>): Generator<string> {
+  let rows = "";
   for (const line of lines) {
     // A string may contain anything else: D1 finds the end of a statement as SQLite does (ingestSql in workerd's
     // sqlite.c++). But locally, Wrangler removes BEGIN TRANSACTION from a file of SQL, even from a name.
     const row = line.replaceAll("'", "''").replaceAll("BEGIN TRANSACTION", "BEGIN\\u0020TRANSACTION");
     rows += rows ? `,${row}` : row;
     if (rows.length < STATEMENT_LENGTH) continue;
-    sql += insertRows(rows);
+    yield insertRows(rows);
     rows = "";
   }
-  return rows ? sql + insertRows(rows) : sql;
+  if (rows) yield insertRows(rows);
 }
 
 const inCamelCase = (column: string) => column.replaceAll(/_./g, (part) => part.slice(1).toUpperCase());

@@ -54,7 +54,7 @@ export async function openDatabase() {
   const database = {
     sqlite,
     /** Adds animals as another program would. */
-    add: (...lines: string[]) => sqlite.exec(insertSql(lines)),
+    add: (...lines: string[]) => sqlite.exec([...insertSql(lines)].join("")),
     /** Adds animals with the ids from 1 on. `name`: SQL. */
     addMany: (count: number, name: string) =>
       sqlite.exec(`WITH RECURSIVE ids (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM ids WHERE id < ${count})
