@@ -52,7 +52,7 @@ export async function startDev(folder: string, ...flags: string[]): Promise<DevS
   while (!(await answers(origin))) {
     if (child.exitCode !== null || Date.now() > deadline) {
       await end(child);
-      throw new Error(`npm run dev did not start:\n${output}`);
+      throw new Error(`npm run dev has ended, or does not answer after ${START / 1000} s:\n${output}`);
     }
     await new Promise((done) => setTimeout(done, 200));
   }

@@ -70,8 +70,10 @@ export async function openStore(environment: string, run: typeof wrangler = wran
       return deployment !== undefined;
     },
   };
-  const stored = (await store.query(STORED_COLUMNS)).join(", ");
-  const covered = COVERED_COLUMNS.map((column) => `pets.${column}`).join(", ");
+  const stored = (await store.query(STORED_COLUMNS)).sort().join(", ");
+  const covered = COVERED_COLUMNS.map((column) => `pets.${column}`)
+    .sort()
+    .join(", ");
   if (stored === covered) return store;
   throw new Error(`${environment} has the columns ${stored || "(none)"}, but this version covers ${covered}.
 If columns are missing, run: npx wrangler d1 migrations apply DB ${flags.join(" ")}

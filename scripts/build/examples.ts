@@ -33,7 +33,7 @@ function curl({ method, path, body, hasIdempotencyKey }: Call): string {
     `-H "Authorization: Bearer $API_KEY"`,
     // Without the line of the key, this ends the command: an empty header would be left out.
     ...(hasIdempotencyKey ? [`-H "${IDEMPOTENCY_HEADER}: \${key:?}"`] : []),
-    ...(body ? [`-H "Content-Type: application/json"`, `-d '${printJson(body).replaceAll("'", "'\\''")}'`] : []),
+    ...(body ? [`-H "Content-Type: application/json"`, `-d '${printJson(body, 2).replaceAll("'", "'\\''")}'`] : []),
   ].join(" \\\n  ");
   return hasIdempotencyKey ? key + command : command;
 }
