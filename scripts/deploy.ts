@@ -80,7 +80,7 @@ If it does not, or if they have damaged data: "A migration has damaged data" in 
     `The page of ${environment} names the commit that serves. Until a deployment succeeds, Cloudflare may refuse to
 change secrets. ${again}`,
   );
-  const goBack = `To go back: "A new version is bad" in docs/OPERATIONS.md. ${elsewhere}`;
+  const goBack = `If this commit is bad, go back: "A new version is bad" in docs/OPERATIONS.md. ${elsewhere}`;
   const { version, reported } = await release(environment, commit, () => {
     ending = `Commit ${commit} was deployed, and the page of ${environment} names the commit that serves. ${goBack}`;
   });

@@ -8,9 +8,6 @@ import { Int64 } from "../../src/values/int64.ts";
 import { parseJson, UTF_8 } from "../../src/values/json.ts";
 import { must, noOther, problemsOf } from "../../src/values/wording.ts";
 
-/** The columns of pets, all of which a backup covers. The properties of a line have the same names in camel case. */
-export const COVERED_COLUMNS = ["id", "name", "category_id", "status", "idempotency_key", "created_by", "created_at"];
-
 // After the greatest int64, SQLite chooses random ids, and callers who page would miss these animals.
 const MAX_ID = 2n ** 62n;
 const beId = must(`an integer from 1 to ${MAX_ID}`);
@@ -28,6 +25,12 @@ const shape = {
   createdAt: z.optional(Int64),
 };
 const unknown = noOther("property", shape);
+
+/** The properties of a line. Each is a column of pets. */
+export const PROPERTIES = Object.keys(shape);
+
+/** The column of a property: the same name in snake case. */
+export const columnOf = (property: string) => property.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 const Row = z
   .strictObject(shape, { error: (issue) => unknown.error(issue) ?? "is not a JSON object" })

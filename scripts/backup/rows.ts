@@ -4,7 +4,7 @@
 import { PET_JSON } from "../../src/pets/store.ts";
 import { INT64 } from "../../src/values/int64.ts";
 import { printJson } from "../../src/values/json.ts";
-import { COVERED_COLUMNS, parseLine } from "./lines.ts";
+import { columnOf, PROPERTIES, parseLine } from "./lines.ts";
 import type { Store } from "./wrangler-store.ts";
 
 /** The SQL of a row as a line. A patch with null adds nothing. */
@@ -63,10 +63,10 @@ export function* insertSql(lines: Iterable<string>): Generator<string> {
   if (rows) yield insertRows(rows);
 }
 
-const inCamelCase = (column: string) => column.replaceAll(/_./g, (part) => part.slice(1).toUpperCase());
-const VALUES = COVERED_COLUMNS.map((column) => `value ->> '${inCamelCase(column)}'`);
+const COLUMNS = PROPERTIES.map(columnOf).join(", ");
+const VALUES = PROPERTIES.map((property) => `value ->> '${property}'`).join(", ");
 
 // Without WHERE, SQLite would take ON CONFLICT for a join.
 const insertRows = (rows: string) =>
-  `INSERT INTO pets (${COVERED_COLUMNS.join(", ")}) SELECT ${VALUES.join(", ")} FROM json_each('[${rows}]')
+  `INSERT INTO pets (${COLUMNS}) SELECT ${VALUES} FROM json_each('[${rows}]')
   WHERE true ON CONFLICT DO NOTHING;\n`;

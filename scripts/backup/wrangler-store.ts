@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { applyLocalMigrations, LOCAL } from "../environment.ts";
 import { WranglerFailed, wrangler } from "../wrangler.ts";
-import { COVERED_COLUMNS } from "./lines.ts";
+import { columnOf, PROPERTIES } from "./lines.ts";
 
 export type Store = Awaited<ReturnType<typeof openStore>>;
 
@@ -71,13 +71,13 @@ export async function openStore(environment: string, run: typeof wrangler = wran
     },
   };
   const stored = (await store.query(STORED_COLUMNS)).sort().join(", ");
-  const covered = COVERED_COLUMNS.map((column) => `pets.${column}`)
+  const covered = PROPERTIES.map((property) => `pets.${columnOf(property)}`)
     .sort()
     .join(", ");
   if (stored === covered) return store;
   throw new Error(`${environment} has the columns ${stored || "(none)"}, but this version covers ${covered}.
 If columns are missing, run: npx wrangler d1 migrations apply DB ${flags.join(" ")}
-If there are more, run this from a commit that covers them (scripts/backup/lines.ts).`);
+If there are more, run this from a commit whose code has them.`);
 }
 
 /** The columns of all tables of a store, such as pets.id. */
