@@ -3,6 +3,7 @@
 
 import * as z from "zod/mini";
 import { CALLER_NAME } from "../../src/http/authentication.ts";
+import { BODY_LIMIT } from "../../src/http/body.ts";
 import { NewPet, Pet } from "../../src/pets/pet.ts";
 import { Int64 } from "../../src/values/int64.ts";
 import { parseJson, UTF_8 } from "../../src/values/json.ts";
@@ -36,8 +37,12 @@ const Row = z
   .strictObject(shape, { error: (issue) => unknown.error(issue) ?? "is not a JSON object" })
   .check(z.refine((row) => row.createdBy || !row.idempotencyKey, "idempotencyKey is possible only with createdBy"));
 
+/** The longest line, in bytes. An animal of which every character is an escape fits. */
+export const LINE_BYTES = BODY_LIMIT;
+
 /** What a line contains, by the service's own rules, or what is wrong with it. */
 export function checkLine(bytes: Uint8Array): z.infer<typeof Row> | string {
+  if (bytes.length > LINE_BYTES) return `is longer than ${LINE_BYTES} bytes`;
   let value: unknown;
   try {
     value = parseJson(UTF_8.decode(bytes));

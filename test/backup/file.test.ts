@@ -64,6 +64,12 @@ describe("a file", () => {
     expect((await faultsOf("{\n".repeat(5000))).length).toBe(10);
   });
 
+  it("with a long line, such as an image, is read to that", async () => {
+    const row = '{"name":"a","categoryId":1}';
+    expect(await faultsOf(`${row}${" ".repeat(200_000)}\n{`)).toEqual(["line 1: is longer than 16384 bytes"]);
+    expect((await read(`${row}${" ".repeat(16_000)}\n`.repeat(20))).length).toBe(20);
+  });
+
   it("must exist, and be a file, because a named pipe waits forever", async () => {
     await expect(readFiles({ lines: newFile() })).rejects.toThrow("jsonl does not exist.");
     await expect(readFiles({ lines: folder })).rejects.toThrow(`${folder} is not a file.`);
