@@ -11,8 +11,8 @@ import { join } from "node:path";
 import { exit, onInterruption, readArguments, readKey } from "./command-line.ts";
 import { committed } from "./commit.ts";
 import { ENVIRONMENTS, type Environment, parseBase } from "./environment.ts";
-import { commitOf, waitUntilServed } from "./serving.ts";
-import { killTree, startNode, startWrangler } from "./wrangler.ts";
+import { commitOf, setBase, waitUntilServed } from "./serving.ts";
+import { killTree, startNode, startWrangler, wrangler } from "./wrangler.ts";
 
 const MAX_WAIT = 30_000; // milliseconds, after a signal
 const VITEST = join(import.meta.dirname, "../node_modules/vitest/vitest.mjs");
@@ -64,8 +64,8 @@ async function deploy({ environment, commit, key, given, elsewhere = "" }: Task)
   const section = ["--env", environment];
   const again = `Correct the cause, and run the same command again. ${elsewhere}`;
   begin(`${environment}: the version that serves, and the bookmark of its database`, `Nothing has changed. ${again}`);
-  await runWrangler("deployments", "status", ...section);
-  await runWrangler("d1", "time-travel", "info", "DB", ...section);
+  console.log(await wrangler(["deployments", "status", ...section]));
+  console.log(await wrangler(["d1", "time-travel", "info", "DB", ...section]));
 
   begin(
     `${environment}: migrations`,
@@ -85,7 +85,7 @@ change secrets. ${again}`,
     ending = `Commit ${commit} was deployed, and the page of ${environment} names the commit that serves. ${goBack}`;
   });
   const base = given ?? reported;
-  if (!base) throw new Error("Wrangler reports no address of this Worker: set SMOKE_URL to the base URL.");
+  if (!base) throw new Error(`Wrangler reports no address of this Worker. ${setBase(environment)}`);
   if (process.env["GITHUB_OUTPUT"]) appendFileSync(process.env["GITHUB_OUTPUT"], `url=${base}\n`);
 
   begin(`${environment}: waiting until ${base} answers`);
@@ -121,6 +121,7 @@ function baseIn(targets: string[]): string | undefined {
 async function deployAll(commit: string, given: string | undefined): Promise<void> {
   const stagingKey = await readKey("API key of staging (not shown):");
   if (!stagingKey) throw new Error("The tests in staging need one of its API keys: set API_KEY, or use a terminal.");
+  // Not that of the environment variable API_KEY, which is staging's.
   const productionKey = await readKey("API key of production (not shown; without one, less is tested):", {});
   const elsewhere = "Production has not been touched.";
   const base = await deploy({ environment: "staging", commit, key: stagingKey, given, elsewhere });

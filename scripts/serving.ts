@@ -29,9 +29,13 @@ This lists who has deployed: npx wrangler deployments list --env ${environment}`
     }
     if (Date.now() < until) continue;
     throw new Error(`${base} ${problem ?? `names commit ${named}`}, and not version ${serving} with commit ${commit}.
-If this is not the address of ${environment}, set SMOKE_URL to its base URL.`);
+Is this the address of ${environment}? If not: ${setBase(environment)}`);
   }
 }
+
+/** `npm run deploy` takes SMOKE_URL for staging. */
+export const setBase = (environment: Environment): string =>
+  `Set SMOKE_URL to the base URL of ${environment}, and run npm run deploy:${environment}.`;
 
 /** What is wrong with an answer, if one of several is not from these versions. */
 async function wrongAnswer(base: string, versions: string[]): Promise<string | undefined> {

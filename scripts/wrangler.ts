@@ -1,5 +1,5 @@
-// Runs the project's own Wrangler. Ctrl-C in a terminal does not reach it, because it is unknown how far an interrupted
-// command got.
+// Runs the project's own Wrangler. Ctrl-C in a terminal does not reach it: it ends with this process, which can wait
+// for it.
 
 import { type ChildProcess, type StdioOptions, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
