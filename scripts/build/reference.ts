@@ -186,7 +186,7 @@ function describeObject(component: string, id = component, place?: string): stri
   const fields = Object.entries(properties).map(([name, { description, ...schema }]) =>
     describeField({ name, in: place, required: required.includes(name), description, schema }, id),
   );
-  return [`${items ? `${typeOf({ items }, component)}. ` : ""}${description}`, fields.join("\n")];
+  return [`${items ? `${typeOf({ items }, component).join(" · ")}. ` : ""}${description}`, fields.join("\n")];
 }
 
 function exampleOf(component: string): unknown {
@@ -215,9 +215,9 @@ function typeOf(schema: JsonSchema, name: string): string[] {
   const { type, format, minimum, maximum, maxLength, items, enum: values, ...others } = resolved(schema);
   const { const: only, default: initial, examples: _, pattern: __, ...rest } = others;
   expectNone(rest, name);
-  if (items) return [`Array of ${typeOf(items, name)}`];
+  if (items) return [`Array of ${typeOf(items, name).join(" · ")}`];
   const isInt64 = format === "int64";
-  return [
+  const facts = [
     isInt64 ? `${type} ([int64](#large-integers-int64))` : format ? `${type} (${format})` : values ? "" : (type ?? ""),
     minimum === undefined ? "" : maximum === undefined ? `at least ${minimum}` : `${minimum} to ${maximum}`,
     maximum === undefined || minimum !== undefined ? "" : `at most ${maximum}`,
@@ -226,6 +226,7 @@ function typeOf(schema: JsonSchema, name: string): string[] {
     only === undefined ? "" : `value ${code(String(only))}`,
     initial === undefined ? "" : `default ${code(String(initial))}`,
   ];
+  return facts.filter(Boolean);
 }
 
 const isObject = (component: string) => schemas[component]?.type === "object";
