@@ -76,8 +76,7 @@ export async function openStore(environment: string, run: typeof wrangler = wran
     .join(", ");
   if (stored === covered) return store;
   throw new Error(`${environment} has the columns ${stored || "(none)"}, but this version covers ${covered}.
-If columns are missing, run: npx wrangler d1 migrations apply DB ${flags.join(" ")}
-If there are more, run this from a commit whose code has them.`);
+Run this at the commit that the page of ${environment} names: "Save the store" in docs/OPERATIONS.md.`);
 }
 
 /** The columns of all tables of a store, such as pets.id. */
