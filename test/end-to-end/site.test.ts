@@ -67,11 +67,13 @@ it("describes an operation whose response has no body", () => {
   expect(text).not.toContain("undefined");
 });
 
-it("does not describe an operation with a keyword that it does not show", () => {
+it("describes a parameter of any schema, unless that has a keyword that it does not show", () => {
   const [{ ...operation } = expect.fail()] = operations;
   const [parameter = expect.fail()] = operation.parameters;
   const describeWith = (changed: object) => () =>
     describeOperation({ ...operation, parameters: [Object.assign({ ...parameter }, changed)] });
+  const names = { type: "array", items: { type: "string", maxLength: 20 } };
+  expect(describeWith({ schema: names })()).toContain("Array of string · at most 20 characters<");
   expect(describeWith({ explode: true })).toThrow("the keyword explode of limit");
   expect(describeWith({ schema: { type: "string", minLength: 5 } })).toThrow("the keyword minLength of limit");
 });
