@@ -54,8 +54,9 @@ const REMEDIES: [RegExp, string][] = [
   [/More than one account/, "Set CLOUDFLARE_ACCOUNT_ID to the id of one of your accounts: npx wrangler whoami"],
   [
     /Couldn't find a D1 DB named '([\w-]+)'/,
-    `The database $1 does not exist in this account (npx wrangler whoami). Create it, in a location that cannot be
-changed later (docs/SETUP.md):\nnpx wrangler d1 create $1 --location=<location>`,
+    `The database $1 does not exist in this account (npx wrangler whoami).
+If it has existed: "The database is gone" in docs/OPERATIONS.md.
+If not, create it, in a location that cannot be changed later: "Set up an environment" in docs/SETUP.md.`,
   ],
 ];
 
