@@ -113,9 +113,7 @@ function exampleWithResponse({ operationId, method, path, parameters, responses,
 function requestOf({ method, path, parameters, responses, ...operation }: Operation) {
   const fields = parameters.map((field) => {
     const { name, in: place, required, schema } = field;
-    const hint = factsOf(field)
-      .join(" · ")
-      .replaceAll(/[`[]|\]\(.*?\)/g, "");
+    const hint = inRow(factsOf(field)).replaceAll(/[`[]|\]\(.*?\)/g, "");
     return { name, place, required, hint, values: resolved(schema).enum };
   });
   const headers = new Set(headersOf({ responses }).map(({ name }) => name));
@@ -186,7 +184,7 @@ function describeObject(component: string, id = component, place?: string): stri
   const fields = Object.entries(properties).map(([name, { description, ...schema }]) =>
     describeField({ name, in: place, required: required.includes(name), description, schema }, id),
   );
-  return [`${items ? `${typeOf({ items }, component).join(" · ")}. ` : ""}${description}`, fields.join("\n")];
+  return [`${items ? `${inRow(typeOf({ items }, component))}. ` : ""}${description}`, fields.join("\n")];
 }
 
 function exampleOf(component: string): unknown {
@@ -205,7 +203,7 @@ function describeField(field: Field, id: string): string {
 /** Where a field is, whether it is required, and what it may contain. */
 function factsOf({ name, in: place, required, schema }: Field): string[] {
   const presence = place ? (required ? "required" : "optional") : required === false ? "may be absent" : "";
-  return [place === "body" ? "" : (place ?? ""), presence, ...typeOf(schema, name)].filter(Boolean);
+  return [place === "body" ? "" : (place ?? ""), presence, ...typeOf(schema, name)];
 }
 
 /** What a schema allows, in words. The text of a field says what its pattern requires. */
@@ -215,9 +213,9 @@ function typeOf(schema: JsonSchema, name: string): string[] {
   const { type, format, minimum, maximum, maxLength, items, enum: values, ...others } = resolved(schema);
   const { const: only, default: initial, examples: _, pattern: __, ...rest } = others;
   expectNone(rest, name);
-  if (items) return [`Array of ${typeOf(items, name).join(" · ")}`];
+  if (items) return [`Array of ${inRow(typeOf(items, name))}`];
   const isInt64 = format === "int64";
-  const facts = [
+  return [
     isInt64 ? `${type} ([int64](#large-integers-int64))` : format ? `${type} (${format})` : values ? "" : (type ?? ""),
     minimum === undefined ? "" : maximum === undefined ? `at least ${minimum}` : `${minimum} to ${maximum}`,
     maximum === undefined || minimum !== undefined ? "" : `at most ${maximum}`,
@@ -226,7 +224,6 @@ function typeOf(schema: JsonSchema, name: string): string[] {
     only === undefined ? "" : `value ${code(String(only))}`,
     initial === undefined ? "" : `default ${code(String(initial))}`,
   ];
-  return facts.filter(Boolean);
 }
 
 const isObject = (component: string) => schemas[component]?.type === "object";
@@ -235,9 +232,11 @@ const resolved = ({ $ref, ...schema }: JsonSchema) => ({ ...schemas[$ref?.replac
 
 const bodyOf = ({ requestBody }: Pick<Operation, "requestBody">) => requestBody?.content["application/json"];
 
+const inRow = (facts: (string | undefined)[]) => facts.filter(Boolean).join(" · ");
+
 function item(id: string, name: string, facts: (string | undefined)[], text = ""): string {
   const link = `<strong id="${id}"><a href="#${id}"><code>${name}</code></a></strong>`;
-  const line = `${link} <small>${facts.filter(Boolean).join(" · ")}</small>`;
+  const line = `${link} <small>${inRow(facts)}</small>`;
   return `- ${line}\\\n  ${text}`;
 }
 
