@@ -39,8 +39,6 @@ async function finish(child: ChildProcess, onEnd = (_isOk: boolean) => {}): Prom
   if (status !== 0) throw new Error("The command above failed.");
 }
 
-const runWrangler = (...args: string[]) => finish(startWrangler(args, [...ON_TERMINAL]));
-
 /** Runs tests over HTTP. `mode`: see vitest.config.ts. */
 async function runTests(mode: "deployed" | "smoke", base: string, key: string): Promise<void> {
   const child = startNode([VITEST, "run", "--mode", mode], [...ON_TERMINAL], { SMOKE_URL: base, API_KEY: key });
@@ -72,7 +70,7 @@ async function deploy({ environment, commit, key, given, elsewhere = "" }: Task)
     `Migrations may have been applied in ${environment}, and the version before still serves. It should work with them.
 If it does not, or if they have damaged data: "A migration has damaged data" in docs/OPERATIONS.md. ${again}`,
   );
-  await runWrangler("d1", "migrations", "apply", "DB", ...section, "--remote");
+  await finish(startWrangler(["d1", "migrations", "apply", "DB", ...section, "--remote"], [...ON_TERMINAL]));
   if (committed() !== commit) throw new Error(`This folder was at commit ${commit}, and is at a different one now.`);
 
   begin(
