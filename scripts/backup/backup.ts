@@ -1,5 +1,5 @@
 // Saves a store in a file, one animal per line: `npm run backup -- <environment> <file>`. Callers can keep writing: the
-// file contains the store as it was at the start, because ids rise and nothing changes.
+// file contains the store as it was at the start, because ids increase and rows never change.
 
 import { command, ENVIRONMENT } from "./command.ts";
 import { createFile } from "./file.ts";

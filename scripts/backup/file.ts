@@ -56,7 +56,7 @@ export function* select(database: DatabaseSync, sql: string): Generator<string> 
   for (const row of database.prepare(sql).iterate()) yield String(Object.values(row)[0]);
 }
 
-/** The bytes of each line. Stops in a line that is too long, because a file may be one of hundreds of megabytes. */
+/** The bytes of each line. Stops at a line that is too long, because one line can have hundreds of megabytes. */
 async function* split(file: string): AsyncGenerator<Uint8Array> {
   const status = fs.statSync(file, { throwIfNoEntry: false });
   if (!status) throw new Error(`${file} does not exist.`);

@@ -30,7 +30,10 @@ export async function merge(then: string, now: string, out: string): Promise<str
   function* lines(): Generator<string> {
     yield* select(database, "SELECT line FROM old ORDER BY id");
     yield* linesToAdd("newer");
-    const [max = 0] = select(database, "SELECT ifnull(max(id), 0) FROM (SELECT id FROM old UNION SELECT id FROM now)");
+    const [max = 0] = select(
+      database,
+      "SELECT ifnull(max(id), 0) FROM (SELECT id FROM old UNION ALL SELECT id FROM now)",
+    );
     let last = BigInt(max);
     for (const line of linesToAdd("only now")) {
       const row = parseLine(line);
@@ -44,7 +47,8 @@ export async function merge(then: string, now: string, out: string): Promise<str
   const list = (title: string, pairs: string[]) => (pairs.length > 0 ? [title, ...pairs] : []);
   const count = (kind: string) => {
     const ids = "ifnull(' (ids ' || min(id) || ' to ' || max(id) || ')', '')";
-    return [...select(database, `SELECT count(*) || ${ids} FROM differences WHERE kind = '${kind}'`)];
+    const [text] = select(database, `SELECT count(*) || ${ids} FROM differences WHERE kind = '${kind}'`);
+    return text;
   };
   return [
     ...list(`Not added, because ${then} has their Idempotency-Key: the id in ${now}, and the one in ${then}`, leftOut),

@@ -17,7 +17,8 @@ export async function restore(store: Store, file: string, length = PART_LENGTH):
   const { environment, isLocal } = store;
   const database = await readFiles({ lines: file });
   const lines = (skipped = 0) => select(database, `SELECT line FROM lines ORDER BY id LIMIT -1 OFFSET ${skipped}`);
-  const total = Number([...select(database, "SELECT count(*) FROM lines")]);
+  const [count] = select(database, "SELECT count(*) FROM lines");
+  const total = Number(count);
   if (total === 0) throw new Error(`${file} is empty. Name a file with at least one animal.`);
   const restored = `Restored ${environment} from ${file}: ${total} lines, read back and identical.`;
   const end = (hasMore: boolean) =>
