@@ -1,6 +1,7 @@
 -- The checks repeat the rules of the service, so that other programs cannot store what it would reject.
 CREATE TABLE pets (
-  id INTEGER PRIMARY KEY,
+  -- An id is never given twice, even after its animal is removed. JavaScript has all of these integers.
+  id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id BETWEEN 1 AND 9007199254740991),
   name TEXT NOT NULL CHECK (
     -- The white space of ECMA-262, sections 12.2 and 12.3: what \S excludes in the schema.
     trim(name, char(

@@ -60,9 +60,8 @@ export const petComponents = {
     description: "An animal in the store.",
     properties: {
       id:
-        "Identifies the animal. The service assigns it, and never changes or reuses it. Identifiers start at 1 and " +
-        "increase, and can have gaps. Only an operator who removes the newest animals, or returns the store to an " +
-        `earlier time, frees identifiers for new animals. ${AN_INT64}`,
+        "Identifies the animal. The service assigns it. Identifiers start at 1, increase, can have gaps, and are " +
+        `never given twice. ${AN_INT64}`,
       ...PROPERTIES,
     },
     example: REX,

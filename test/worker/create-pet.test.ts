@@ -1,3 +1,4 @@
+import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { badRequest, call, countPets, createPet, expectBody, expectError, WHITE_SPACE } from "./call.ts";
 
@@ -62,6 +63,15 @@ function chunked(text: string): { body: ReadableStream; taken: () => number } {
   });
   return { body, taken: () => taken };
 }
+
+describe("createPet", () => {
+  it("gives ids from 1 on, and none twice, even after animals are removed", async () => {
+    const create = async () => JSON.parse((await createPet(rexWith("1"))).text).id;
+    expect([await create(), await create()]).toEqual([1, 2]);
+    await env.DB.exec("DELETE FROM pets");
+    expect(await create()).toBe(3);
+  });
+});
 
 describe("createPet stores", () => {
   it.each([

@@ -16,9 +16,8 @@ const GONE = {
 
 describe("getPet", () => {
   it.each([
-    ["9223372036854775807", "9223372036854775807"],
-    ["-9223372036854775808", "-9223372036854775808"],
-    ["0?limit=x", "0"],
+    ["9007199254740991", "9007199254740991"],
+    ["1?limit=x", "1"],
     ["%31%32", "12"], // RFC 3986, section 6.2.2.2
   ])("finds the animal with the id in %s, marked as deprecated", async (petId, id) => {
     await insertRow(id, { categoryId: id });
@@ -33,8 +32,18 @@ describe("getPet", () => {
     });
   });
 
-  it.each(["9007199254740992", "9223372036854775808", "01", "1%00", "%FF"])("%s is 404", async (petId) => {
-    for (const id of ["1", "9007199254740993"]) await insertRow(id);
+  it.each([
+    "0",
+    "-1",
+    "9007199254740990.9",
+    "9007199254740992",
+    "-9223372036854775808",
+    "9223372036854775808",
+    "01",
+    "1%00",
+    "%FF",
+  ])("%s is 404", async (petId) => {
+    for (const id of ["1", "9007199254740991"]) await insertRow(id);
     expectError(await call(`/v1/pets/${petId}`), NOT_FOUND);
   });
 });

