@@ -8,7 +8,7 @@ import { router } from "./router.ts";
 async function fetch(request: Request, env: Env): Promise<Response> {
   const context = toContext(request);
   const response = await respond(context, env);
-  if (context.secret) response.headers.set(KEY_NAME_HEADER, context.secret);
+  if (context.keyName) response.headers.set(KEY_NAME_HEADER, context.keyName);
   // A new environment in wrangler.toml may lack the binding, which is no reason to fail.
   if (env.VERSION) response.headers.set(VERSION_HEADER, env.VERSION.id);
   // HEAD is GET without the body (RFC 9110, section 9.3.2).

@@ -38,7 +38,7 @@ export class StatementFailed extends Error {
   constructor(cause: unknown, mayBeStored: boolean) {
     super("D1 failed.", { cause });
     const message = messageOf(cause);
-    this.retryAfter = mayPass(message) ? (OVERLOADED.test(message) ? 10 : 1) : undefined;
+    this.retryAfter = isTransient(message) ? (OVERLOADED.test(message) ? 10 : 1) : undefined;
     this.mayBeStored = mayBeStored;
   }
 }
@@ -51,17 +51,17 @@ const FIRST_WAIT = 100; // milliseconds, at most
 
 /**
  * What `read` makes of the rows that D1 returns, which may lack what the statement selects. Throws StatementFailed, at
- * the latest when the deadline for all tries has passed: D1 has been seen to hang for 80 seconds. What D1 answers after
+ * the latest when the deadline for all tries has passed: D1 was reported to hang for 80 seconds. What D1 answers after
  * that is ignored, and D1 may still have carried out the statement.
  *
- * `stores`: what the statement stores if it is sent several times. D1 itself retries only reads: after a failed write,
- * it is unknown whether anything was stored. So a statement that stores once is repeated while D1 fails transiently but
- * is not overloaded. Waits a random time, up to 100 ms and then 200 ms ("full jitter").
+ * D1 itself retries only reads: after a failed write, it is unknown whether anything was stored. So a write that is
+ * idempotent is repeated while D1 fails transiently but is not overloaded. Waits a random time, up to 100 ms and then
+ * 200 ms ("full jitter").
  */
 export async function runStatement<T>(
   statement: D1PreparedStatement,
   read: (rows: Row[]) => T,
-  stores: "nothing" | "once" | "each time" = "nothing",
+  effect: "read" | "idempotent" | "write" = "read",
 ): Promise<T> {
   const { promise: deadline, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new Error(`D1 timed out: no answer within ${DEADLINE / 1000} s.`)), DEADLINE);
@@ -73,8 +73,8 @@ export async function runStatement<T>(
         return read(results);
       } catch (failure) {
         const message = messageOf(failure);
-        const isLast = stores !== "once" || tries === MAX_TRIES;
-        if (isLast || !mayPass(message) || OVERLOADED.test(message)) throw failure;
+        const isLast = effect !== "idempotent" || tries === MAX_TRIES;
+        if (isLast || !isTransient(message) || OVERLOADED.test(message)) throw failure;
       }
       // Throws if the deadline has passed, so nothing is repeated after it.
       await Promise.race([deadline, scheduler.wait(Math.random() * FIRST_WAIT * tries)]);
@@ -83,7 +83,7 @@ export async function runStatement<T>(
     const message = messageOf(failure);
     const isBehind = /no such (table|column)|no column named/.test(message);
     const cause = isBehind ? new Error(`${message} (Are the migrations applied? ${MIGRATE})`) : failure;
-    throw new StatementFailed(cause, stores === "each time");
+    throw new StatementFailed(cause, effect === "write");
   } finally {
     clearTimeout(timer);
   }
@@ -95,7 +95,7 @@ const MIGRATE = "npx wrangler d1 migrations apply DB --env <environment> --remot
 const OVERLOADED = /overloaded|queued|(CPU time|memory) limit/i;
 
 // D1 has no error codes. https://developers.cloudflare.com/d1/observability/debug-d1/ lists some of its messages; the
-// others were seen in production.
+// others were reported.
 const TRANSIENT = new RegExp(
   [
     OVERLOADED.source,
@@ -120,7 +120,7 @@ const UNPARSED = /failed to parse body as json, got:/i;
 /**
  * Whether a failure of D1 with this message is transient. An error in the SQL is not, although it may quote any word.
  */
-const mayPass = (message: string): boolean =>
+const isTransient = (message: string): boolean =>
   UNPARSED.test(message) || (TRANSIENT.test(message) && !message.includes("SQLITE_ERROR"));
 
 const messageOf = (failure: unknown): string => (failure instanceof Error ? failure.message : "");

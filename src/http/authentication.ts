@@ -1,7 +1,8 @@
 // API keys, sent as bearer tokens (RFC 6750). Each is a secret of its own, so Wrangler's commands add, list and revoke
-// one. A caller is the name of the secret without two underscores and a number at its end, so it stays the same when a
-// second key replaces the first. Keys are compared in constant time, in buffers of one fixed length and with every
-// valid key, so that timing reveals neither a length nor a common prefix.
+// one. Every secret or variable whose name begins with API_KEY is a caller's key, and no other is. A caller is that
+// name without two underscores and a number at its end, so it stays the same when a second key replaces the first. Keys
+// are compared in constant time, in buffers of one fixed length and with every valid key, so that timing reveals
+// neither a length nor a common prefix.
 
 import { ApiError, INTERNAL } from "./errors.ts";
 import { logFailure, logUse } from "./log.ts";
@@ -20,8 +21,8 @@ const HOUR = 3_600_000; // milliseconds
 /** The name of a caller, as the table checks it, too. */
 export const CALLER_NAME = /^API_KEY(_\w{1,56})?$/;
 
-/** The caller whose key is in the secret with this name. */
-export const callerOf = (secret: string): string => secret.replace(/__\d+$/, "");
+/** The caller whose key is in the secret with this name: without all of its numbers. */
+export const callerOf = (keyName: string): string => keyName.replace(/(__\d+)+$/, "");
 
 /** Whether a secret with this name can have a key. Such a name is also the value of a response header. */
 export const isSecretName = (name: string): boolean => CALLER_NAME.test(callerOf(name));
@@ -50,9 +51,9 @@ let isLogged = false;
 export function authenticate(context: Context, env: Env): void {
   const { request } = context;
   const [, credentials = ""] = /^Bearer +(.*)$/is.exec(request.headers.get("Authorization") ?? "") ?? [];
-  const { name: secret, hasKey, ignored } = findSecret(credentials, env);
-  const caller = secrets.get(secret)?.caller;
-  context.secret = secret;
+  const { keyName, hasKey, ignored } = findKey(credentials, env);
+  const caller = secrets.get(keyName)?.caller;
+  context.keyName = keyName;
   context.caller = caller;
   for (const name of ignored) logFailure("configuration", whyIgnored(name), request, caller);
   // Once, until a secret is a valid key, because strangers can cause it.
@@ -67,14 +68,14 @@ export function authenticate(context: Context, env: Env): void {
       : "The API key is not valid.";
     throw new ApiError("unauthorized", problem, { "WWW-Authenticate": INVALID_TOKEN });
   }
-  if (isDue("use", secret)) logUse(secret, caller);
+  if (isDue("use", keyName)) logUse(keyName, caller);
 }
 
 /**
  * The name of the secret that has this key, or empty; if several have it, the one that sorts first. Whether any secret
  * is a valid key. And the names of those that are ignored, if this isolate has not seen them before.
  */
-function findSecret(credentials: string, env: Env) {
+function findKey(credentials: string, env: Env) {
   let found = "";
   let hasKey = false;
   const ignored: string[] = [];
@@ -96,12 +97,12 @@ function findSecret(credentials: string, env: Env) {
     const isEqual = crypto.subtle.timingSafeEqual(secret.key, presented);
     if (isEqual && canMatch && (!found || name < found)) found = name;
   }
-  return { name: found, hasKey, ignored };
+  return { keyName: found, hasKey, ignored };
 }
 
 /** Whether an event is to be logged, which then counts as logged: at most once an hour for each key in this isolate. */
-export function isDue(event: string, secret: string): boolean {
-  const loggedAt = secrets.get(secret)?.loggedAt;
+export function isDue(event: string, keyName: string): boolean {
+  const loggedAt = secrets.get(keyName)?.loggedAt;
   const now = Date.now();
   if (now - (loggedAt?.get(event) ?? Number.NEGATIVE_INFINITY) < HOUR) return false;
   loggedAt?.set(event, now);

@@ -13,8 +13,8 @@ export function logFailure(failure: string, cause: unknown, { method, url, heade
 }
 
 /** Logs that a key is in use, by the name of its secret. Without `failure`, by which operators find failures. */
-export function logUse(secret: string, caller?: string): void {
-  console.log(JSON.stringify({ message: `${secret} is in use (logged once an hour)`, caller }));
+export function logUse(keyName: string, caller?: string): void {
+  console.log(JSON.stringify({ message: `${keyName} is in use (logged once an hour)`, caller }));
 }
 
 /** A thrown value may be anything, even a value that throws when it is printed. */

@@ -10,15 +10,10 @@ export const PLAIN_HTTP =
   "Send requests over https: a key that is sent over plain HTTP can be read on the way. Ask the operator for a new " +
   "one.";
 
-/**
- * Throws 403 if a request came to Cloudflare over plain HTTP. One without cf-ray, such as a local one, did not. What a
- * tunnel sends to a local service is plain HTTP; cf-visitor then says whether its caller used https.
- */
-export function rejectPlainHttp({ request, url, secret = "", caller }: Context): void {
-  const { headers } = request;
-  if (!url.startsWith("http:") || !headers.has("cf-ray")) return;
-  if (/"scheme":\s*"https"/.test(headers.get("cf-visitor") ?? "")) return;
-  const cause = `The key in ${secret} was sent over plain HTTP, and can have been read on the way: replace it.`;
-  if (isDue("plain HTTP", secret)) logFailure("configuration", cause, request, caller);
+/** Throws 403 if a request came to Cloudflare over plain HTTP. One without cf-ray, such as a local one, did not. */
+export function rejectPlainHttp({ request, url, keyName = "", caller }: Context): void {
+  if (!url.startsWith("http:") || !request.headers.has("cf-ray")) return;
+  const cause = `The key in ${keyName} was sent over plain HTTP, and can have been read on the way: replace it.`;
+  if (isDue("plain HTTP", keyName)) logFailure("configuration", cause, request, caller);
   throw new ApiError("forbidden", PLAIN_HTTP);
 }

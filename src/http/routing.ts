@@ -17,7 +17,7 @@ export interface Context {
   search: string;
   request: Request;
   /** Once the key is checked: the name of the secret that the request has the key of, and its caller. */
-  secret?: string;
+  keyName?: string;
   caller?: string | undefined;
   params: Record<string, string>;
 }
@@ -26,11 +26,14 @@ export type Handler = (context: Context, env: Env) => Promise<Response>;
 
 export function toContext(request: Request): Omit<Context, "params"> {
   const [address = "", search = ""] = request.url.split(/\?(.*)/s);
-  const url = URL.parse(address);
+  const url = URL.parse(cameByHttps(request) ? address.replace(/^http:/, "https:") : address);
   const method = request.method === "HEAD" ? "GET" : request.method;
   // Normalized: `/v1/pets/.` is `/v1/pets/` (RFC 3986, section 5.2.4), and the link to the next page must be a URL.
   return { method, url: url ? url.origin + url.pathname : "", search, request };
 }
+
+/** A tunnel to a local service sends plain HTTP, and cf-visitor has the scheme that its caller used. */
+const cameByHttps = ({ headers }: Request): boolean => /"scheme":\s*"https"/.test(headers.get("cf-visitor") ?? "");
 
 /** Throws 400 if the Host header is not a valid host, because the request then has no URL (RFC 9112, section 3.2). */
 export function rejectInvalidHost({ url }: Pick<Context, "url">): void {

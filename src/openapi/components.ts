@@ -13,8 +13,8 @@ export interface Content {
   "application/json": { schema: JsonSchema; example: unknown };
 }
 
-export type Headers = Record<string, { description: string; required: boolean; schema: JsonSchema }>;
-export type Responses = Record<string, { description: string; headers?: Headers; content?: Content }>;
+export type HeaderMap = Record<string, { description: string; required: boolean; schema: JsonSchema }>;
+export type Responses = Record<string, { description: string; headers?: HeaderMap; content?: Content }>;
 
 const CODES = Object.keys(STATUS).map((code) => `\`${code}\``);
 
@@ -44,7 +44,7 @@ export const fixedHeader = (description: string, value: string, required = true)
   header(description, { type: "string", const: value }, required);
 
 /** The response header with the bookmark; not `required` if the operation may respond without a query. */
-export const bookmark = ({ required } = { required: true }): Headers => ({
+export const bookmark = ({ required } = { required: true }): HeaderMap => ({
   [BOOKMARK_HEADER]: header(
     "Identifies the state of the store that this response reflects. Send the newest one with every request to " +
       "read a state at least as recent.",
@@ -54,7 +54,7 @@ export const bookmark = ({ required } = { required: true }): Headers => ({
 });
 
 /** The `Link` of a list. */
-export const link: Headers = {
+export const link: HeaderMap = {
   Link: header("The next page (RFC 8288), if any.", { type: "string", pattern: '^<[^<>]+>; rel="next"$' }, false),
 };
 
@@ -77,7 +77,7 @@ export const body = (name: string, example: unknown): Content => ({
 });
 
 /** An error response: `message` is that of its example, and describes it unless there is a `description`. */
-export function error(code: ErrorCode, message: string, headers: Headers = {}, description = message): Responses {
+export function error(code: ErrorCode, message: string, headers: HeaderMap = {}, description = message): Responses {
   const status = STATUS[code];
   return { [status]: { description, headers, content: body("Error", { code, message, status }) } };
 }

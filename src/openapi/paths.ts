@@ -9,7 +9,7 @@ import { PLAIN_HTTP } from "../http/plain-http.ts";
 import { TOO_MANY } from "../http/rate-limit.ts";
 import { KEY_NAME_HEADER, VERSION_HEADER } from "../http/responses.ts";
 import { allowed, notAllowed } from "../http/routing.ts";
-import { type Content, error, fixedHeader, type Headers, header, type Responses } from "./components.ts";
+import { type Content, error, fixedHeader, type HeaderMap, header, type Responses } from "./components.ts";
 import { mapValues, type Parameter } from "./schemas.ts";
 
 export interface Operation {
@@ -23,7 +23,7 @@ export interface Operation {
   /** Without those that every operation has. */
   responses: Responses;
   /** The headers of every response that the operation itself sends, errors included. */
-  headers?: Headers;
+  headers?: HeaderMap;
 }
 
 /** The operations of a path, by method. */
@@ -39,13 +39,13 @@ const bookmarkParameter: Parameter = {
   schema: { type: "string" },
 };
 
-const version: Headers = {
+const version: HeaderMap = {
   [VERSION_HEADER]: header("Identifies the version of the service that responded.", { type: "string" }),
 };
 
 // A 401 has no caller. Nor has a 400 for the Host, which is checked before the key, or a 500 if no secret is a valid
 // key.
-const caller = (status: string): Headers => ({
+const caller = (status: string): HeaderMap => ({
   ...(status !== "401" && {
     [KEY_NAME_HEADER]: header(
       "The name of your API key, by which the operator knows you. Present once the service has recognized your key.",
@@ -88,7 +88,7 @@ const NOT_ALLOWED =
   "The path does not support this method. Use one of those in `Allow`: HEAD is allowed wherever GET is.";
 const UNLESS_CLOSED = "If `message` says that the service is closed for maintenance, the request was not carried out.";
 
-function commonErrors(method: string, pathMethods: string[], headers: Headers): Responses {
+function commonErrors(method: string, pathMethods: string[], headers: HeaderMap): Responses {
   const methods = allowed(pathMethods);
   const wrong = ["PUT", "PATCH", "DELETE", "TRACE"].find((candidate) => !pathMethods.includes(candidate)) ?? "";
   const allow = { Allow: fixedHeader("Present on a 405: the methods that the path supports (RFC 9110).", methods) };

@@ -54,7 +54,7 @@ export async function insertPet(
     if (matches !== 0 && matches !== 1) throw new Error("D1 did not compare the stored row of an INSERT.");
     return { id: idIn(json), json, matches: matches === 1 };
   };
-  return runStatement(statement, read, idempotencyKey === undefined ? "each time" : "once");
+  return runStatement(statement, read, idempotencyKey === undefined ? "write" : "idempotent");
 }
 
 export async function selectPet(db: D1DatabaseSession, id: bigint): Promise<string | undefined> {

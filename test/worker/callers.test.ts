@@ -1,4 +1,4 @@
-// Who calls: the name of a secret without two underscores and a number at its end. API-Key-Name and the rate limit of
+// Who calls: the name of a secret without its numbers, which follow two underscores at its end. API-Key-Name and the rate limit of
 // each caller are in before-operations.test.ts.
 
 import { env, tracing } from "cloudflare:workers";
@@ -54,6 +54,7 @@ it.each([
   ["API_KEY__2", "API_KEY"],
   ["API_KEY_ROOM_101", "API_KEY_ROOM_101"],
   ["API_KEY_ROOM_102__10", "API_KEY_ROOM_102"],
+  ["API_KEY_SHOP__2__3", "API_KEY_SHOP"],
   ["API_KEY_2", "API_KEY_2"],
   [`${LONGEST}__2`, LONGEST],
 ])("with the key in %s is %s", async (secret, caller) => {

@@ -65,6 +65,12 @@ describe("listPets, pages", () => {
     expect(ids(await call("/v1/pets?status=pending&limit=2&after=5"))).toEqual([8]);
   });
 
+  it("has the scheme in the link that the caller of a tunnel used", async () => {
+    await insertMany(2);
+    const headers = { "cf-visitor": '{"scheme":"https"}' };
+    expect(nextPath(await call("/v1/pets?limit=1", { origin: "http://store.example", headers }))).toBeDefined();
+  });
+
   it("omits the link on the last page, even if that page is full", async () => {
     await insertMany(4);
     expect(nextPath(await call("/v1/pets?limit=4"))).toBeUndefined();
