@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-pool-workers";
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 
@@ -10,15 +9,17 @@ process.env["NODE_COMPILE_CACHE"] ??= join(tmpdir(), "animal-store-compile-cache
 
 const API_KEY = "first-key-for-tests";
 
-const worker = cloudflareTest(async () => {
+async function workersRuntime() {
+  // Not for the tests of a deployment, which would take a second longer to start.
+  const { cloudflareTest, readD1Migrations } = await import("@cloudflare/vitest-pool-workers");
   // Wrangler looks for the secret here when it reads wrangler.toml, and would log that it found it.
   Object.assign(process.env, { API_KEY, WRANGLER_LOG: "warn" });
   const MIGRATIONS = await readD1Migrations("migrations");
-  return {
+  return cloudflareTest({
     wrangler: { configPath: "wrangler.toml" },
     miniflare: { bindings: { API_KEY, API_KEY_SECOND: "second-key-for-tests", MIGRATIONS } },
-  };
-});
+  });
+}
 
 // Loads its files without their source maps: these refer to sources that the package does not contain, and Vite warns
 // about it.
@@ -27,8 +28,8 @@ const ittyRouter: Plugin = {
   load: { filter: { id: /\/node_modules\/itty-router\// }, handler: (id) => readFile(id, "utf8") },
 };
 
-const workerTests = {
-  plugins: [worker, ittyRouter],
+const workerTests = async () => ({
+  plugins: [await workersRuntime(), ittyRouter],
   test: {
     name: "worker",
     include: ["test/worker/**/*.test.ts"],
@@ -40,7 +41,7 @@ const workerTests = {
     isolate: false,
     restoreMocks: true,
   },
-};
+});
 const repositoryTests = { test: { name: "repository", include: ["test/repository/**/*.test.ts"] } };
 
 /** Tests over HTTP. `mode`: "deployed" for all of them against a deployed service, "smoke" for its smoke test. */
@@ -55,21 +56,15 @@ const endToEnd = (mode: string) => ({
   },
 });
 
-/** Tests that start commands, each of which can take seconds. */
-const commands = (name: string) => ({
-  test: { name, include: [`test/${name}/**/*.test.ts`], testTimeout: 300_000, hookTimeout: 300_000 },
-});
+const commandTests = { test: { name: "commands", include: ["test/commands/**/*.test.ts"], testTimeout: 120_000 } };
 
-export default defineConfig(({ mode }) => ({
+export default defineConfig(async ({ mode }) => ({
   test: {
     ...(mode !== "test" && { reporters: "verbose", retry: 1 }),
     // With two processors Vitest would use only one worker, but these tests often wait for other processes.
     maxWorkers: 2,
     // The service logs the use of its keys, which tests change all the time.
-    onConsoleLog: (line) => !line.includes(" is in use (logged once an hour)"),
-    projects:
-      mode === "test"
-        ? [workerTests, repositoryTests, endToEnd(mode), commands("backup"), commands("deploy")]
-        : [endToEnd(mode)],
+    onConsoleLog: (line: string) => !line.includes(" is in use (logged once an hour)"),
+    projects: mode === "test" ? [await workerTests(), repositoryTests, endToEnd(mode), commandTests] : [endToEnd(mode)],
   },
 }));

@@ -23,22 +23,15 @@ export function committed(): string {
   const hash = abbreviatedHash();
   const files = changedFiles();
   if (!files) return hash;
-  throw new Error(`A deployment takes a commit, and these files are not in it, or may differ:\n${files}
-Commit or remove them.`);
+  throw new Error(`A deployment takes a commit, and these files are not in it:\n${files}\nCommit or remove them.`);
 }
 
-/** What would be deployed and is not in the commit, or may differ from it. */
+/** What would be deployed and is not in the commit. An untracked migration would be applied, too. */
 function changedFiles(): string {
   const generated = ":!src/worker-configuration.d.ts";
-  return [
-    // An untracked migration would be applied, too.
-    git("status", "--porcelain", "--untracked-files", "--ignore-submodules=none"),
-    git("ls-files", "--others", "--ignored", "--exclude-standard", "--", "src", "migrations", generated),
-    // What Git was told not to look at. A small letter: --assume-unchanged. S: --skip-worktree, or a sparse checkout.
-    ...(git("ls-files", "-v").match(/^[a-zS] .*/gm) ?? []),
-  ]
-    .filter(Boolean)
-    .join("\n");
+  const ignored = ["--others", "--ignored", "--exclude-standard", "--", "src", "migrations", generated];
+  const files = [git("status", "--porcelain", "--untracked-files=all"), git("ls-files", ...ignored)];
+  return files.filter(Boolean).join("\n");
 }
 
 function abbreviatedHash(): string {

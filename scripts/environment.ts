@@ -1,22 +1,11 @@
-// The environments: their names, which addresses are known to be theirs, and the tables of the local one.
-
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { wrangler } from "./wrangler.ts";
-
-const ROOT = join(import.meta.dirname, "..");
-// Next to the local database, so that removing the store removes this too.
-const APPLIED = join(ROOT, ".wrangler/state/v3/d1/applied-migrations.txt");
-
-/** The environment of `npm run dev`, which works without an account. */
-export const LOCAL = "local";
+// The environments, and which addresses are theirs.
 
 /** The deployed environments, as wrangler.toml describes them. */
 export const ENVIRONMENTS = ["staging", "production"] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
 
-/** The host names of this machine. */
 const THIS_MACHINE = /^(localhost|127(\.\d+){3}|\[::1\])$/;
+const STAGING = /^animal-store-staging\.[\w-]+\.workers\.dev$/;
 
 /**
  * A base URL, without a slash at its end. A key sent over plain HTTP can be read on the way, so that is possible only
@@ -30,23 +19,9 @@ export function parseBase(source: string, text: string): string {
   throw new Error(`${source} must be an https URL, or an http URL of localhost, that ends in /v1.`);
 }
 
-/** Whether a base URL is known to be for tests, which may leave animals there. */
-export function isForTests(base: string): boolean {
+/** Whether tests may leave animals at a base URL. `stagingUrl`: an address that the operator has named for it. */
+export function isForTests(base: string, stagingUrl = ""): boolean {
   const { hostname } = new URL(base);
-  if (THIS_MACHINE.test(hostname)) return true;
-  const [label = ""] = hostname.split(".");
-  return /\bstaging\b/.test(label) && !label.includes("animal-store-production");
-}
-
-/**
- * Creates and updates the local tables. Throws WranglerFailed. Wrangler takes a second, so it runs only if the names of
- * the migrations are not those of the last time.
- */
-export async function applyLocalMigrations(): Promise<void> {
-  const migrations = readdirSync(join(ROOT, "migrations")).sort().join("\n");
-  if (existsSync(APPLIED) && readFileSync(APPLIED, "utf8") === migrations) return;
-  const apply = () => wrangler(["d1", "migrations", "apply", "DB", "--local"]);
-  // A different process in this folder may apply them at the same moment. Then nothing is left to do the second time.
-  await apply().catch(apply);
-  writeFileSync(APPLIED, migrations);
+  const isKnown = THIS_MACHINE.test(hostname) || STAGING.test(hostname);
+  return isKnown || (stagingUrl !== "" && base === parseBase("STAGING_URL", stagingUrl));
 }

@@ -1,11 +1,10 @@
 // Runs the commands of tests and measurements. Everything that a command started ends with it, and at the latest with
 // this process.
 
-import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
+import { type ChildProcess, type ChildProcessByStdio, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { killTree } from "../scripts/wrangler.ts";
 
 type Command = ChildProcessByStdio<null, Readable, Readable>;
 
@@ -57,4 +56,14 @@ export async function run(
   const { status, output, errors } = await outcome(launch(command, args, folder, env));
   if (status !== 0) throw new Error(`${command} ${args.join(" ")} failed:\n${output}${errors}`);
   return output;
+}
+
+/**
+ * Ends a detached process and its child processes. On Windows, always forcibly, because process groups do not exist
+ * there.
+ */
+function killTree({ pid }: ChildProcess, signal: "SIGTERM" | "SIGKILL"): void {
+  if (pid === undefined) return;
+  if (WINDOWS) spawnSync("taskkill", ["/pid", String(pid), "/t", "/f"]);
+  else process.kill(-pid, signal);
 }

@@ -1,13 +1,16 @@
 // Prepares what Wrangler serves: the site and, for `wrangler dev`, the local service. Wrangler runs it before each
 // `dev`, `deploy` and `types` (wrangler.toml, [build]).
 
-import { cpSync, readFileSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
 import { currentCommit } from "../commit.ts";
-import { applyLocalMigrations } from "../environment.ts";
+import { wrangler } from "../wrangler.ts";
 
-const SECRETS = join(import.meta.dirname, "../../.dev.vars");
+const ROOT = join(import.meta.dirname, "../..");
+const SECRETS = join(ROOT, ".dev.vars");
+// Next to the local database, so that removing the store removes this too.
+const APPLIED = join(ROOT, ".wrangler/state/v3/d1/applied-migrations.txt");
 const { WRANGLER_COMMAND, IN_DEPLOYMENT } = process.env;
 const commit = currentCommit();
 
@@ -19,20 +22,26 @@ try {
   if (WRANGLER_COMMAND !== "dev") throw error;
   console.error("The site was not updated:", error);
 }
-if (WRANGLER_COMMAND === "dev") await prepareLocalService();
+if (WRANGLER_COMMAND === "dev") prepareLocalService();
 // scripts/deploy.ts does what plain `wrangler deploy` leaves out.
 if (WRANGLER_COMMAND === "deploy" && !IN_DEPLOYMENT) {
   console.log(`This is commit ${commit || "unknown"}, and callers get it without a test. Migrations are not applied.
 npm run deploy does both. If the database does not exist, Wrangler creates it near this computer, for good.`);
 }
 
-/**
- * Creates what a fresh clone lacks, the local key and tables, and prints what a newcomer needs. Throws WranglerFailed.
- */
-async function prepareLocalService(): Promise<void> {
+/** Creates what a fresh clone lacks, the local key and tables, and prints what a newcomer needs. */
+function prepareLocalService(): void {
   cpSync(`${SECRETS}.example`, SECRETS, { force: false });
-  await applyLocalMigrations();
+  applyLocalMigrations();
   const { API_KEY } = parseEnv(readFileSync(SECRETS, "utf8"));
   console.log(`The page for callers is at / and the service at /v1. Its API key is ${API_KEY} (.dev.vars).
 To empty the store, stop the service and remove .wrangler/state.`);
+}
+
+/** Wrangler takes a second, so it runs only if the names of the migrations are not those of the last time. */
+function applyLocalMigrations(): void {
+  const migrations = readdirSync(join(ROOT, "migrations")).sort().join("\n");
+  if (existsSync(APPLIED) && readFileSync(APPLIED, "utf8") === migrations) return;
+  wrangler(["d1", "migrations", "apply", "DB", "--local"], { output: "pipe" });
+  writeFileSync(APPLIED, migrations);
 }

@@ -3,26 +3,29 @@
 // runs against any service, with or without a key.
 
 import type { TestProject } from "vitest/node";
-import { ask, exit, isTerminal, readKey } from "../../scripts/command-line.ts";
+import { readKey } from "../../scripts/api-key.ts";
 import { isForTests, parseBase } from "../../scripts/environment.ts";
 import { askAboutKey } from "../../scripts/key.ts";
 
 // An error that is thrown here would be printed with its stack, and "No test files found" after it.
 export default async function setup(project: TestProject): Promise<void> {
   const find = project.vite.config.mode === "smoke" ? findForSmokeTest : findForTests;
-  const service = await find(process.env).catch(({ message }: Error) => exit(message, 1));
-  project.provide("service", { ...service, isDeployed: true });
+  try {
+    project.provide("service", { ...(await find(process.env)), isDeployed: true });
+  } catch (failure) {
+    console.error((failure as Error).message);
+    process.exit(1);
+  }
 }
 
 /** Throws with a message for the operator. */
-export async function findForTests({ SMOKE_URL }: NodeJS.Dict<string>) {
-  const address = SMOKE_URL || (isTerminal() ? await ask("Base URL of staging, which ends in /v1:") : "");
-  const base = parseBase("SMOKE_URL", address);
-  if (!isForTests(base)) {
-    throw new Error(`These tests leave animals behind, and ${base} is not known to be for tests. Give an address of this
-machine, or a host whose first label has the word staging, such as staging.example.com or api-staging.example.com.`);
+export async function findForTests({ SMOKE_URL = "", STAGING_URL }: NodeJS.Dict<string>) {
+  const base = parseBase("SMOKE_URL", SMOKE_URL);
+  if (!isForTests(base, STAGING_URL)) {
+    throw new Error(`These tests leave some 500 animals, and ${base} is not known to be for tests.
+If it is staging, set the environment variable STAGING_URL to it.`);
   }
-  const key = await readKey();
+  const key = await readKey("API key (not shown):");
   if (!key) throw new Error("These tests need a key: enter it on a terminal, or set the environment variable API_KEY.");
   const { state, line } = await askAboutKey(base, key);
   if (state !== "open") throw new Error(line);

@@ -9,6 +9,7 @@ import { RETRY_AFTER } from "../../src/http/rate-limit.ts";
 /** What the tests use of a section: Wrangler exports the function without types. */
 interface Section {
   name: string;
+  vars: Record<string, unknown>;
   d1_databases: { database_name: string }[];
   ratelimits: { name: string; namespace_id: string; simple: { period: number } }[];
 }
@@ -37,6 +38,11 @@ it("have a Worker, a database and counters of their own, by their names, and no 
   // 1001 is that of Cloudflare's example, which another Worker of the account could have.
   const counters = sections.flatMap(({ ratelimits }) => ratelimits.map(({ namespace_id }) => namespace_id));
   expect(new Set(["1001", ...counters]).size).toBe(1 + sections.length);
+});
+
+it("have no variable whose name begins like that of a key, because it would be a caller's key", () => {
+  const names = [readConfig({ config: "wrangler.toml" }), ...sections].flatMap(({ vars }) => Object.keys(vars));
+  expect(names.filter((name) => /^API_KEY/i.test(name))).toEqual([]);
 });
 
 it("are all that the commands know", () => {

@@ -16,7 +16,6 @@ const MAY_IMPORT: Record<string, string[]> = {
   "src/openapi": WORKER,
   scripts: WORKER,
   "scripts/build": ["scripts", "src/openapi", ...WORKER],
-  "scripts/backup": ["scripts", ...WORKER],
 };
 
 it("folders import only what is below them (docs/CONTRIBUTING.md)", () => {

@@ -1,0 +1,17 @@
+// Reads an API key: in a command, it would be in the history of the shell and in the list of processes.
+
+import { read } from "read";
+
+/**
+ * The key in the environment variable API_KEY or, on a terminal, the one that the operator enters. Empty without a
+ * terminal, or if nothing is entered. Throws if it cannot be sent in a header. Ctrl-C ends the process.
+ */
+export async function readKey(prompt: string, { API_KEY }: NodeJS.Dict<string> = process.env): Promise<string> {
+  // A forgotten variable would be used instead of the key that is meant.
+  if (API_KEY) console.error("The API key is that of the environment variable API_KEY.");
+  const entered = !API_KEY && process.stdin.isTTY && process.stderr.isTTY;
+  const ask = () => read({ prompt, silent: true, output: process.stderr }).catch(() => process.exit(130));
+  const key = (entered ? await ask() : (API_KEY ?? "")).trim();
+  if (/^[!-~]*$/.test(key)) return key;
+  throw new Error("An API key consists of letters, digits and -._~+/=.");
+}

@@ -1,0 +1,53 @@
+// Which commit a folder is at, with the real Git.
+
+import { cpSync, mkdirSync, mkdtempSync, realpathSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { removeProject } from "../dev-server.ts";
+import { commitAll, git } from "../git.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), "animal-store-")));
+  git(folder, "init", "--quiet");
+});
+afterEach(() => removeProject(folder));
+
+/** The project's script, which describes the folder that it is in. */
+async function scriptIn(at = folder): Promise<typeof import("../../scripts/commit.ts")> {
+  place(join(at, "scripts/commit.ts"));
+  cpSync("scripts/commit.ts", join(at, "scripts/commit.ts"));
+  return import(pathToFileURL(join(at, "scripts/commit.ts")).href);
+}
+
+function place(path: string, text = "") {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+}
+
+it("takes a folder without changes, and lists the files that are not in the commit", async () => {
+  const { committed, currentCommit } = await scriptIn();
+  expect(committed).toThrow("git rev-parse failed: ");
+  place(join(folder, ".gitignore"), ".env\n*.local.sql\n/src/worker-configuration.d.ts\n/dist/\n");
+  const hash = commitAll(folder);
+  // These are not deployed.
+  for (const file of ["src/worker-configuration.d.ts", "dist/index.html", ".env"]) place(join(folder, file));
+  expect([committed(), currentCommit()]).toEqual([hash, hash]);
+  // An untracked migration is applied, too, and an ignored one.
+  for (const file of ["migrations/0003.sql", "src/.env", "migrations/0004.local.sql"]) place(join(folder, file));
+  const files = "?? migrations/0003.sql\nmigrations/0004.local.sql\nsrc/.env";
+  expect(committed).toThrow(`these files are not in it:\n${files}\nCommit or remove them.`);
+  expect(currentCommit()).toBe(`${hash}-dirty`);
+});
+
+it("takes no folder that is not the root of a repository, or whose Git does not work", async () => {
+  commitAll(folder);
+  const { committed, currentCommit } = await scriptIn(join(folder, "archive"));
+  expect(committed).toThrow("This folder is not the root of a Git repository.");
+  vi.stubEnv("PATH", "");
+  expect(committed).toThrow("git rev-parse failed: spawnSync git ENOENT");
+  expect(currentCommit()).toBe("");
+  vi.unstubAllEnvs();
+});
