@@ -10,14 +10,16 @@ process.env["NODE_COMPILE_CACHE"] ??= join(tmpdir(), "animal-store-compile-cache
 const API_KEY = "first-key-for-tests";
 
 async function workersRuntime() {
-  // Not for the tests of a deployment, which would take a second longer to start.
+  // Not at the top, because the tests of a deployment would start a second later.
   const { cloudflareTest, readD1Migrations } = await import("@cloudflare/vitest-pool-workers");
-  // Wrangler looks for the secret here when it reads wrangler.toml, and would log that it found it.
-  Object.assign(process.env, { API_KEY, WRANGLER_LOG: "warn" });
-  const MIGRATIONS = await readD1Migrations("migrations");
-  return cloudflareTest({
-    wrangler: { configPath: "wrangler.toml" },
-    miniflare: { bindings: { API_KEY, API_KEY_SECOND: "second-key-for-tests", MIGRATIONS } },
+  return cloudflareTest(async () => {
+    // Wrangler looks for the secret here when it reads wrangler.toml, and would log that it found it.
+    Object.assign(process.env, { API_KEY, WRANGLER_LOG: "warn" });
+    const MIGRATIONS = await readD1Migrations("migrations");
+    return {
+      wrangler: { configPath: "wrangler.toml" },
+      miniflare: { bindings: { API_KEY, API_KEY_SECOND: "second-key-for-tests", MIGRATIONS } },
+    };
   });
 }
 
