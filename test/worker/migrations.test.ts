@@ -10,7 +10,7 @@ type Row = Record<string, unknown>;
 
 const storedRow = () => env.DB.prepare("SELECT * FROM pets").first<Row>();
 
-it.each(env.MIGRATIONS.slice(1))("$name keeps every column, and accepts the INSERT before it", async ({ name }) => {
+it.each(env.MIGRATIONS.slice(1))("$name keeps every column and the counter of ids, and accepts the INSERT before it", async ({ name }) => {
   await createPet(REX, { headers: { "Idempotency-Key": "key" } });
   const full: Row = { ...(await storedRow()) };
   expect(Object.values(full)).not.toContain(null);
@@ -24,8 +24,10 @@ it.each(env.MIGRATIONS.slice(1))("$name keeps every column, and accepts the INSE
   const insert = env.DB.prepare(sql).bind(...before.map((column) => full[column]));
   const expected = Object.fromEntries(before.map((column) => [column, full[column]]));
   await insert.run();
+  await env.DB.exec("UPDATE sqlite_sequence SET seq = 100 WHERE name = 'pets'");
   await applyD1Migrations(env.DB, env.MIGRATIONS.slice(0, index + 1));
   expect(await storedRow()).toMatchObject(expected);
+  expect(JSON.parse((await createPet(REX)).text).id).toBe(101);
 
   await env.DB.exec("DELETE FROM pets");
   await insert.run();
