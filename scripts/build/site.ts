@@ -1,46 +1,34 @@
-// Writes the folder of static files: the page at /, which has the guide and the operations, and openapi.json.
+// Writes the folder of static files: the page at /, which is the guide with the facts of the description in it, and
+// openapi.json.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { Marked } from "marked";
+import { Marked, type Token } from "marked";
 import { description } from "../../src/openapi/document.ts";
 import { printJson } from "../../src/values/json.ts";
-import { describeOperations, errorTable, operations, titleOf } from "./reference.ts";
+import { describeAll, operations } from "./reference.ts";
 
 const SITE = join(import.meta.dirname, "../../dist/site");
 const SOURCES = join(import.meta.dirname, "../../src/site");
-const OPERATIONS = "<!-- operations -->";
-const ERRORS = "<!-- errors -->";
-/** In Markdown. */
-const block = (language: string) => `^\`\`\`${language}\n(?:(?!^\`\`\`).)*^\`\`\`\n+`;
-/** Code, with each sentence that introduces some of it and ends in a colon. */
-const EXAMPLE = RegExp(`((^[^\n]+:\n\n)?${block("\\w*")})+`, "gms");
-const TABS = RegExp(`(${block("sh")})(${block("js")})(${block("python")})`, "gms");
-/** In characters. Shorter inline code, such as the name of a header, does not break. */
-const LONG = 30;
+/** The languages of programs, which are tabs if they follow each other. */
+const LANGUAGES: Record<string, string> = { sh: "curl", js: "JavaScript", python: "Python" };
 
 // Not imported: its types would add those of the DOM, which contradict those of Workers.
 const highlighter = createRequire(import.meta.url)("highlight.js/lib/common");
 const toHtml = (code: string, language = "plaintext"): string => highlighter.highlight(code, { language }).value;
+
 const markdown: Marked = new Marked({
   renderer: {
     heading({ text, depth }) {
       const { id, title } = headingOf(text);
-      const heading = `<h${depth} id="${id}"><a href="#${id}">${title}</a></h${depth}>\n`;
-      return depth === 2 ? this.hr({ type: "hr", raw: "" }) + heading : heading;
+      return `<h${depth} id="${id}"><a href="#${id}">${title}</a></h${depth}>\n`;
     },
-    hr: () => "</section>\n<section>\n",
     code({ text, lang }) {
-      const program = `${text}\n`;
-      if (lang && lang !== "json") {
-        return `<pre><code class="language-${lang}">${toHtml(program, lang)}</code></pre>\n`;
-      }
+      if (lang) return `<pre><code class="language-${lang}">${toHtml(`${text}\n`, lang)}</code></pre>\n`;
       // A response breaks between its members.
-      const html = toHtml(program, lang || undefined).replaceAll(/(?<=,(<\/span>)?)(?=<span|&quot;|\{)/g, "<wbr>");
-      return `<pre><code${lang && ' class="language-json"'}>${html}</code></pre>\n`;
+      return `<pre><code>${toHtml(`${text}\n`).replaceAll(/(?<=,)(?=&quot;|\{)/g, "<wbr>")}</code></pre>\n`;
     },
-    codespan: ({ text }) => `<code${text.length < LONG ? "" : ' class="long"'}>${toHtml(text)}</code>`,
   },
 });
 
@@ -67,48 +55,83 @@ export function buildSite(commit: string): void {
 /** What replaces each name in braces. */
 function pageParts(guide: string, commit: string): Record<string, string> {
   const { title, version, summary } = description.info;
-  const [start = "", subjects = ""] = guide.replace(ERRORS, errorTable).split(OPERATIONS);
-  const groups = { Start: start, Operations: describeOperations(), Guide: subjects };
-  const rows = operations.map(({ operationId, method, path, ...operation }) => {
-    const link = titleOf(operation).replace(/^.+?(?= <mark>|$)/, `<a href="#${operationId}">$&</a>`);
+  const rows = operations.map(({ operationId, method, path, summary, deprecated }) => {
+    const link = `<a href="#${operationId}">${summary}</a>${deprecated ? " <mark>Deprecated</mark>" : ""}`;
     return `<tr><td>${link}</td><td><code>${method} ${path}</code></td></tr>`;
   });
-  const examples = Object.values(groups).join("\n\n").replaceAll(EXAMPLE, '<div class="beside">\n\n$&</div>\n\n');
+  const groups: { name: string; links: string[] }[] = [];
+  const sections: Token[][] = [];
+  for (const token of markdown.lexer(withFacts(guide)).filter(({ type }) => type !== "space")) {
+    const { id, title } = headingOf(token.type === "heading" ? token["text"] : "");
+    const isNew = token.type === "hr" || isHeading(token, 2);
+    if (isHeading(token, 1)) groups.push({ name: title, links: [] });
+    else if (isNew) sections.push([token]);
+    else sections.at(-1)?.push(token);
+    if (isHeading(token, 2)) groups.at(-1)?.links.push(`<li><a href="#${id}">${title}</a></li>`);
+  }
   return {
     title,
     summary,
     version,
     commit: commit && `, built from commit <code>${commit}</code>`,
-    contents: Object.entries(groups)
-      .map(([name, source]) => `<li>${name}<ul>${linksTo(source)}</ul></li>`)
-      .join("\n"),
     operations: rows.join("\n"),
-    guide: markdown.parse(examples.replaceAll(TABS, tabs), { async: false }),
+    contents: groups.map(({ name, links }) => `<li>${name}<ul>${links.join("\n")}</ul></li>`).join("\n"),
+    sections: sections.map(sectionOf).join("\n"),
   };
 }
 
-/** Links to the parts of the page. */
-function linksTo(source: string): string {
-  const headings = Array.from(source.matchAll(/^## (.+)$/gm), ([, text = ""]) => headingOf(text));
-  return headings.map(({ id, title }) => `<li><a href="#${id}">${title}</a></li>`).join("\n");
+/** The guide with the facts at each comment. Throws if there are none, or if an operation is missing. */
+function withFacts(guide: string): string {
+  const facts = new Map(Object.entries(describeAll()));
+  const page = guide.replaceAll(/<!-- (\w+) -->/g, (comment, name) => {
+    const text = facts.get(name);
+    if (!text) throw new Error(`${comment} in src/site/guide.md names nothing that is left to describe.`);
+    facts.delete(name);
+    return text;
+  });
+  const missing = operations.find(({ operationId }) => facts.has(operationId));
+  if (missing) throw new Error(`src/site/guide.md has no section with <!-- ${missing.operationId} -->.`);
+  return page;
+}
+
+/** Code, with each sentence that introduces some of it and ends in a colon, follows the text before a subheading. */
+function sectionOf(tokens: Token[], number: number): string {
+  const [text, code, details]: [Token[], Token[], Token[]] = [[], [], []];
+  tokens.forEach((token, i) => {
+    const introduces = token.raw.trimEnd().endsWith(":") && tokens[i + 1]?.type === "code";
+    if (token.type === "code" || introduces) code.push(token);
+    else if (token.type !== "hr") (details.length > 0 || isHeading(token, 3) ? details : text).push(token);
+  });
+  const parts = [inDiv("text", htmlOf(text)), inDiv("code", codeOf(code, number)), inDiv("text", htmlOf(details))];
+  return `<section>\n${parts.join("")}</section>`;
+}
+
+const inDiv = (name: string, html: string) => html && `<div class="${name}">\n${html}</div>\n`;
+const htmlOf = (tokens: Token[]): string => markdown.parser(tokens);
+const isHeading = (token: Token, depth: number) => token.type === "heading" && token["depth"] === depth;
+
+/** Programs that follow each other are tabs, of which the browser keeps one open, because they have the same `name`. */
+function codeOf(tokens: Token[], section: number): string {
+  const titleOf = (token?: Token) => (token?.type === "code" ? LANGUAGES[token["lang"]] : undefined);
+  const runs = tokens.flatMap((token, i) => (titleOf(token) && titleOf(tokens[i - 1]) ? [] : i));
+  const html = runs.map((start, i) => {
+    const programs = tokens.slice(start, runs[i + 1]);
+    if (programs.length === 1) return htmlOf(programs);
+    const tabs = programs.map((program, j) => {
+      const attributes = `name="example-${section}-${i}"${j === 0 ? " open" : ""}`;
+      return `<details ${attributes}><summary>${titleOf(program)}</summary>\n${htmlOf([program])}</details>\n`;
+    });
+    return `<div class="tabs">\n${tabs.join("")}</div>\n`;
+  });
+  return html.join("");
 }
 
 /** A heading as HTML, and its fragment: what stands in {#…}, or the heading itself, as on GitHub. */
 function headingOf(text: string) {
   const [, title = "", fragment] = /^(.*?)(?: \{#(.+)\})?$/.exec(text) ?? [];
-  const id =
-    fragment ??
-    title
-      .toLowerCase()
-      .replaceAll(/[^\w -]/g, "")
-      .replaceAll(" ", "-");
-  return { id, title: markdown.parseInline(title, { async: false }) };
-}
-
-/** `name` is common to the tabs of an example, of which the browser keeps one open. */
-function tabs(_: string, curl: string, javaScript: string, python: string, offset: number): string {
-  const tab = ([title, program]: string[], i: number) =>
-    `<details name="example-${offset}"${i === 0 ? " open" : ""}><summary>${title}</summary>\n\n${program}</details>`;
-  const programs = Object.entries({ curl, JavaScript: javaScript, Python: python });
-  return `<div class="tabs">\n\n${programs.map(tab).join("\n\n")}\n\n</div>\n\n`;
+  const ownFragment = title
+    .toLowerCase()
+    .replaceAll(/[^\w -]/g, "")
+    .replaceAll(" ", "-");
+  return { id: fragment ?? ownFragment, title: markdown.parseInline(title, { async: false }) };
 }

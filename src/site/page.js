@@ -1,29 +1,29 @@
-// Adds what the page can do without: this service's address and key, buttons that copy, and one language for all
-// examples.
+// Adds what the page can do without: this service's address and key, buttons that copy, one language for all examples,
+// and a form for each operation. A response is shown as text, so that every integer is exact, and no name that a caller
+// has chosen becomes a part of the page.
 
-export const IS_LOCAL = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
-/** That of `npm run dev`. */
-export const LOCAL_KEY = "local-development-key";
-/** The key is never sent over plain HTTP, except on this machine. */
-export const ORIGIN = IS_LOCAL ? location.origin : `https://${location.host}`;
-const tabs = [...document.querySelectorAll(".tabs > details > summary")];
-let storage;
+const TIMEOUT = 30; // seconds
+const IDEMPOTENCY_KEY = "Idempotency-Key";
+const IS_LOCAL = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
+const LOCAL_KEY = "local-development-key"; // that of `npm run dev`
+// An API key is never sent over plain HTTP, except on this machine.
+const ORIGIN = IS_LOCAL ? location.origin : `https://${location.host}`;
+const keys = []; // the fields for the API key, which is kept nowhere else, and is the same in all forms
+let storage = {};
 try {
-  storage = localStorage;
+  storage = { local: localStorage, session: sessionStorage };
 } catch {} // The browser forbids it.
 
 /** A new element with these properties and children. */
-export function element(name, properties = {}, ...children) {
+function element(name, properties = {}, ...children) {
   const created = Object.assign(document.createElement(name), properties);
   created.append(...children);
   return created;
 }
 
 for (const code of document.querySelectorAll("pre > code")) {
-  if (code.textContent.includes("<your ")) {
-    code.innerHTML = code.innerHTML.replace("https://&lt;your address&gt;", ORIGIN);
-    if (IS_LOCAL) code.innerHTML = code.innerHTML.replace("&lt;your API key&gt;", LOCAL_KEY);
-  }
+  code.innerHTML = code.innerHTML.replace("https://&lt;your address&gt;", ORIGIN);
+  if (IS_LOCAL) code.innerHTML = code.innerHTML.replace("&lt;your API key&gt;", LOCAL_KEY);
   if (!code.className || !navigator.clipboard) continue; // A response, or a page without HTTPS.
   const button = element("button", { type: "button", ariaLive: "polite" }, "Copy");
   button.onclick = async () => {
@@ -33,6 +33,8 @@ for (const code of document.querySelectorAll("pre > code")) {
   };
   code.before(button);
 }
+
+const tabs = [...document.querySelectorAll(".tabs summary")];
 
 /** Opens every example in this language. The browser closes the other languages, because they have the same name. */
 function show(language) {
@@ -45,7 +47,169 @@ for (const tab of tabs) {
     const { top } = tab.getBoundingClientRect();
     show(tab.textContent);
     window.scrollBy(0, tab.getBoundingClientRect().top - top); // The tab stays where it was clicked.
-    storage?.setItem("language", tab.textContent);
+    storage.local?.setItem("language", tab.textContent);
   };
 }
-show(storage?.getItem("language"));
+show(storage.local?.getItem("language"));
+
+for (const line of document.querySelectorAll(".request")) {
+  const section = line.closest("section");
+  const { id } = section.querySelector("h2");
+  const itemsOf = (list) =>
+    Array.from(section.querySelectorAll(`#${id}-${list} + ul > li:has(small)`), (item) => ({
+      name: item.querySelector("strong").textContent,
+      facts: item.querySelector("small").textContent,
+    }));
+  const [method, path] = line.firstElementChild.textContent.split(" ");
+  const [, body] = /-d '(.*)'/s.exec(section.querySelector(".language-sh").textContent) ?? [];
+  const [success] = itemsOf("responses");
+  const form = formFor({ id, method, path: `/v1${path}`, parameters: itemsOf("parameters"), body, success });
+  section.querySelector("h3").before(form);
+}
+
+/** A form as the page shows the operation: its parameters except the bookmark, and the body that its example sends. */
+function formFor({ id, method, path, parameters, body, success }) {
+  const plain = { autocomplete: "off", autocapitalize: "off", spellcheck: false };
+  const apiKey = element("input", { ...plain, className: "key", value: IS_LOCAL ? LOCAL_KEY : "" });
+  // RFC 6750, with what may have been copied around it.
+  apiKey.pattern = "\\s*([Bb]earer\\s+)?[\\w.~+\\/\\-]+=*\\s*";
+  apiKey.title = "letters, digits and -._~+/, and = at its end";
+  apiKey.oninput = () => {
+    for (const other of keys) other.value = apiKey.value;
+  };
+  keys.push(apiKey);
+  const json = element("textarea", { ...plain, rows: 3, value: body ?? "" });
+  const fields = [
+    { name: "API key", facts: "required", control: apiKey },
+    ...parameters
+      .filter(({ name }) => !["Authorization", "x-d1-bookmark"].includes(name))
+      .map((parameter) => ({ ...parameter, control: controlFor(parameter.facts, plain) })),
+    ...(body ? [{ name: "JSON", facts: "body · required", control: json }] : []),
+  ];
+  const labels = fields.map(({ name, facts, control }) => {
+    control.required = facts.includes("required");
+    return element("label", {}, `${name} `, element("small", {}, facts), control);
+  });
+  const send = element("button", {}, "Send");
+  const controls = element("fieldset", {}, ...labels, send);
+  const status = element("output");
+  const response = element("pre", { tabIndex: 0, role: "region", ariaLabel: "Response" });
+  const form = element("form", {}, controls, status, response);
+  const details = element("details", { className: "form" }, element("summary", {}, "Send a request"), form);
+
+  function report(outcome, ...text) {
+    status.className = outcome;
+    status.replaceChildren(...text);
+  }
+
+  const idempotencyKey = fields.find(({ name }) => name === IDEMPOTENCY_KEY)?.control;
+  const renew = () => (idempotencyKey.value = randomKey());
+  /** What to do after a create that may have been carried out. */
+  const advice = () =>
+    idempotencyKey.value
+      ? `Send the same again with the same ${IDEMPOTENCY_KEY}: it adds no second animal.`
+      : "The animal may have been added: list the newest animals before you send it again.";
+  if (idempotencyKey) {
+    renew();
+    send.before(element("button", { type: "button", onclick: renew }, `New ${IDEMPOTENCY_KEY}`));
+  }
+  // A create is kept, without the API key, until its outcome is known.
+  const kept = body && storage.session?.getItem(id);
+  if (kept) {
+    [idempotencyKey.value, json.value] = JSON.parse(kept);
+    details.open = true;
+    report("failure", `The outcome of this request is not known. ${advice()}`);
+  }
+
+  form.onsubmit = async (event) => {
+    event.preventDefault();
+    if (body) storage.session?.setItem(id, JSON.stringify([idempotencyKey.value, json.value]));
+    report("", "Sending…");
+    response.replaceChildren();
+    const sending = fetchText(method, path, fields);
+    controls.disabled = true;
+    const { problem, code, headers, text } = await sending;
+    controls.disabled = false;
+    if (document.activeElement === document.body) send.focus();
+
+    const value = parsed(text);
+    const isOfKind = success.facts.startsWith("Array") ? Array.isArray(value) : value?.id !== undefined;
+    const isSuccess = code === Number(success.name) && isOfKind;
+    const isRejected = value?.code && (code < 500 || text.includes("not carried out"));
+    const sent = idempotencyKey?.value ? `, sent with the ${IDEMPOTENCY_KEY} ${idempotencyKey.value}` : "";
+    const other = code < 300 && !isSuccess ? ", but this is not the response of the service" : "";
+    report(isSuccess ? "success" : "failure", problem ?? linkTo(code, id), other, sent, ".");
+    if (isSuccess || isRejected) storage.session?.removeItem(id);
+    else if (body) status.append(` ${advice()}`);
+    if (isSuccess && idempotencyKey) renew();
+    if (!problem) response.append(...linked(headers, fields, form), `\n${text || "(empty body)"}`);
+  };
+  return details;
+}
+
+function controlFor(facts, properties) {
+  const [, values] = /one of ([^·]+)/.exec(facts) ?? [];
+  if (values) return element("select", {}, ...["", ...values.trim().split(", ")].map((value) => new Option(value)));
+  return element("input", { ...properties, pattern: facts.startsWith("header") ? "[ -~]*" : ".*" });
+}
+
+/** Sends what is filled in. Returns the response with its text or, if there is none, the `problem`. */
+async function fetchText(method, path, fields) {
+  const headers = new Headers();
+  const query = new URLSearchParams();
+  let [url, body] = [path];
+  for (const { name, facts, control } of fields.filter(({ control }) => control.value)) {
+    const { value } = control;
+    if (name === "API key") headers.set("Authorization", `Bearer ${value.trim().replace(/^bearer\s+/i, "")}`);
+    if (facts.startsWith("path")) url = url.replace(`{${name}}`, () => encodeURIComponent(value));
+    if (facts.startsWith("query")) query.append(name, value);
+    if (facts.startsWith("header")) headers.set(name, value);
+    if (facts.startsWith("body")) body = value;
+  }
+  if (body) headers.set("Content-Type", "application/json");
+  if (query.size > 0) url += `?${query}`;
+  try {
+    const signal = AbortSignal.timeout(TIMEOUT * 1000);
+    const response = await fetch(ORIGIN + url, { method, headers, body, redirect: "manual", signal });
+    if (response.type === "opaqueredirect") return { problem: "The response is a redirect, which is not followed" };
+    return { code: response.status, headers: [...response.headers], text: await response.text() };
+  } catch ({ name }) {
+    const timedOut = `There was no response within ${TIMEOUT} seconds`;
+    return {
+      problem: name === "TimeoutError" ? timedOut : "The service cannot be reached, or the connection was lost",
+    };
+  }
+}
+
+/** The headers as text. The URL of the next page, if there is one, sends the form with its parameters. */
+function linked(headers, fields, form) {
+  const lines = headers.map(([name, value]) => `${name}: ${value}\n`).join("");
+  const [, before, url, after] = /^(.*\nlink: <)([^>]+)(>; rel="next".*)$/s.exec(`\n${lines}`) ?? [];
+  if (!url) return [lines];
+  const follow = element("a", { href: url }, url);
+  follow.onclick = (event) => {
+    event.preventDefault();
+    const query = new URL(url).searchParams;
+    for (const { name, facts, control } of fields) if (facts.startsWith("query")) control.value = query.get(name) ?? "";
+    form.requestSubmit();
+  };
+  return [before.trimStart(), follow, after];
+}
+
+/** The status, with a link to its description if there is one. HTTP/2 has no text for a status. */
+function linkTo(code, operation) {
+  const id = [`${operation}-${code}`, `error-${code}`].find((id) => document.getElementById(id));
+  return id ? element("a", { href: `#${id}` }, `Status ${code}`) : `Status ${code}`;
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {}
+}
+
+/** 128 random bits. Without HTTPS, browsers have no crypto.randomUUID. */
+function randomKey() {
+  const bytes = Array.from(crypto.getRandomValues(new Uint8Array(16)));
+  return bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -10,29 +10,32 @@ type Row = Record<string, unknown>;
 
 const storedRow = () => env.DB.prepare("SELECT * FROM pets").first<Row>();
 
-it.each(env.MIGRATIONS.slice(1))("$name keeps every column and the counter of ids, and accepts the INSERT before it", async ({ name }) => {
-  await createPet(REX, { headers: { "Idempotency-Key": "key" } });
-  const full: Row = { ...(await storedRow()) };
-  expect(Object.values(full)).not.toContain(null);
+it.each(env.MIGRATIONS.slice(1))(
+  "$name keeps the rows and the counter of ids, and accepts the INSERT before it",
+  async ({ name }) => {
+    await createPet(REX, { headers: { "Idempotency-Key": "key" } });
+    const full: Row = { ...(await storedRow()) };
+    expect(Object.values(full)).not.toContain(null);
 
-  const index = env.MIGRATIONS.findIndex((migration) => migration.name === name);
-  await reset();
-  await applyD1Migrations(env.DB, env.MIGRATIONS.slice(0, index));
-  const { results } = await env.DB.prepare("SELECT name FROM pragma_table_info('pets')").all();
-  const before = results.map((column) => String(column["name"]));
-  const sql = `INSERT INTO pets (${before.join(", ")}) VALUES (${before.map(() => "?").join(", ")})`;
-  const insert = env.DB.prepare(sql).bind(...before.map((column) => full[column]));
-  const expected = Object.fromEntries(before.map((column) => [column, full[column]]));
-  await insert.run();
-  await env.DB.exec("UPDATE sqlite_sequence SET seq = 100 WHERE name = 'pets'");
-  await applyD1Migrations(env.DB, env.MIGRATIONS.slice(0, index + 1));
-  expect(await storedRow()).toMatchObject(expected);
-  expect(JSON.parse((await createPet(REX)).text).id).toBe(101);
+    const index = env.MIGRATIONS.findIndex((migration) => migration.name === name);
+    await reset();
+    await applyD1Migrations(env.DB, env.MIGRATIONS.slice(0, index));
+    const { results } = await env.DB.prepare("SELECT name FROM pragma_table_info('pets')").all();
+    const before = results.map((column) => String(column["name"]));
+    const sql = `INSERT INTO pets (${before.join(", ")}) VALUES (${before.map(() => "?").join(", ")})`;
+    const insert = env.DB.prepare(sql).bind(...before.map((column) => full[column]));
+    const expected = Object.fromEntries(before.map((column) => [column, full[column]]));
+    await insert.run();
+    await env.DB.exec("UPDATE sqlite_sequence SET seq = 100 WHERE name = 'pets'");
+    await applyD1Migrations(env.DB, env.MIGRATIONS.slice(0, index + 1));
+    expect(await storedRow()).toMatchObject(expected);
+    expect(JSON.parse((await createPet(REX)).text).id).toBe(101);
 
-  await env.DB.exec("DELETE FROM pets");
-  await insert.run();
-  expect(await storedRow()).toMatchObject(expected);
-});
+    await env.DB.exec("DELETE FROM pets");
+    await insert.run();
+    expect(await storedRow()).toMatchObject(expected);
+  },
+);
 
 const FILES = import.meta.glob<string>("../../migrations/*.sql", { query: "?raw", import: "default", eager: true });
 
