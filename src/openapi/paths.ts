@@ -79,14 +79,14 @@ export function describePaths(paths: Record<`/${string}`, PathItem>) {
   });
 }
 
-// The examples of these errors are for a request without an Idempotency-Key.
-const MAY_BE_STORED =
-  `what you sent may have been added. Send it again with the same \`${IDEMPOTENCY_HEADER}\` or, if it had none, ` +
-  "look for it first.";
+const AGAIN = `send it again with the same \`${IDEMPOTENCY_HEADER}\` or, if it had none, look for it first.`;
+const WAIT = "Wait as many seconds as `Retry-After` says";
+const INSECURE =
+  "The request came over plain HTTP, so others may have read the API key. Use https, and ask the operator for a new " +
+  "key.";
 const UNAUTHORIZED = "The API key is missing or not valid. Check the `Authorization` header.";
 const NOT_ALLOWED =
   "The path does not support this method. Use one of those in `Allow`: HEAD is allowed wherever GET is.";
-const UNLESS_CLOSED = "If `message` says that the service is closed for maintenance, the request was not carried out.";
 
 function commonErrors(method: string, pathMethods: string[], headers: HeaderMap): Responses {
   const methods = allowed(pathMethods);
@@ -94,20 +94,22 @@ function commonErrors(method: string, pathMethods: string[], headers: HeaderMap)
   const allow = { Allow: fixedHeader("Present on a 405: the methods that the path supports (RFC 9110).", methods) };
   const optional = mapValues(headers, (described) => ({ ...described, required: false }));
   const retryAfter = { "Retry-After": header("Seconds to wait before a retry.", { type: "integer", minimum: 1 }) };
+  // The examples are for a request without an Idempotency-Key.
   const [internal, whenFailed, unavailable, whenUnavailable] =
     method === "post"
       ? [
           INTERNAL_AFTER_POST,
-          `The service failed, and ${MAY_BE_STORED}`,
+          `The service failed, and what you sent may have been added: ${AGAIN}`,
           UNAVAILABLE_AFTER_POST,
-          `The store is temporarily unavailable, and ${MAY_BE_STORED} ${UNLESS_CLOSED}`,
+          `The store is temporarily unavailable, and what you sent may have been added. ${WAIT}, and then ${AGAIN} ` +
+            "If `message` says that the service is closed for maintenance, nothing was added.",
         ]
-      : [INTERNAL, INTERNAL, UNAVAILABLE, `${UNAVAILABLE} ${UNLESS_CLOSED}`];
+      : [INTERNAL, INTERNAL, UNAVAILABLE, `The store is temporarily unavailable, or closed. ${WAIT}, and try again.`];
   return {
     ...error("unauthorized", KEY_REQUIRED, { "WWW-Authenticate": challenge }, UNAUTHORIZED),
-    ...error("forbidden", PLAIN_HTTP),
+    ...error("forbidden", PLAIN_HTTP, {}, INSECURE),
     ...error("method_not_allowed", notAllowed(wrong, methods), allow, NOT_ALLOWED),
-    ...error("too_many_requests", TOO_MANY, retryAfter, `${TOO_MANY} \`Retry-After\` says when.`),
+    ...error("too_many_requests", TOO_MANY, retryAfter, `Your rate limit is exceeded. ${WAIT}, and try again.`),
     ...error("internal_error", internal, optional, whenFailed),
     ...error("service_unavailable", unavailable, { ...optional, ...retryAfter }, whenUnavailable),
   };

@@ -8,7 +8,6 @@ import { parseQuery } from "../http/query.ts";
 import { DEPRECATION_HEADERS, REMOVED, SUNSET } from "../pets/deprecation.ts";
 import { KEY_USED, NewPetBody, UNKNOWN_ID } from "../pets/operations.ts";
 import { NewPet, Pet, PetQuery, PetStatus } from "../pets/pet.ts";
-import { INT64 } from "../values/int64.ts";
 import {
   badRequest,
   body,
@@ -32,17 +31,13 @@ export const REMOVAL = SUNSET.toLocaleDateString("en-GB", { dateStyle: "long", t
 
 export const petTag = { name: "pets", description: "The animals in the store." };
 
-const AN_INT64 =
-  `It is an integer from ${INT64.minimum} to ${INT64.maximum}. JavaScript's \`JSON.parse\` rounds integers beyond ` +
-  "2^53 − 1.";
-
 const CORRECT = "Correct everything that `message` names.";
 
 const PROPERTIES = {
   name:
     "The animal's name, in well-formed Unicode, with at least one character that is not white space. It is stored as " +
     "sent, and its length is counted in code points.",
-  categoryId: `Identifies the category that the animal belongs to. ${AN_INT64}`,
+  categoryId: "Identifies the category that the animal belongs to.",
   status: "Says whether the animal is available.",
 };
 
@@ -59,9 +54,7 @@ export const petComponents = {
     schema: Pet,
     description: "An animal in the store.",
     properties: {
-      id:
-        "Identifies the animal. The service assigns it. Identifiers start at 1, increase, can have gaps, and are " +
-        `never given twice. ${AN_INT64}`,
+      id: "Identifies the animal. Identifiers start at 1, increase, can have gaps, and are never given twice.",
       ...PROPERTIES,
     },
     example: REX,

@@ -216,7 +216,7 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     expect(await send()).toMatchObject({ outcome: "success", text: "Status 200." });
   });
 
-  it("breaks no line of a program, marks one section, and keeps an example beside what is read, if it is wide", async () => {
+  it("breaks no line of a program on a wide screen, where an example stays in view beside what is read", async () => {
     const { page } = await openPage(`${ORIGIN}#createPet`);
     const broken = `[...document.querySelectorAll(".code code[class]")].filter((element) => {
       element.style.whiteSpace = "pre";

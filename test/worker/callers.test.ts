@@ -1,5 +1,5 @@
-// Who calls: the name of a secret without its numbers, which follow two underscores at its end. API-Key-Name and the rate limit of
-// each caller are in before-operations.test.ts.
+// Who calls: the name of a secret without its numbers, which follow two underscores at its end. API-Key-Name and the
+// rate limit of each caller are in before-operations.test.ts.
 
 import { env, tracing } from "cloudflare:workers";
 import { beforeEach, expect, it, type MockInstance, vi } from "vitest";
