@@ -16,80 +16,69 @@ export const operations = Object.entries(description.paths).flatMap(([path, item
   Object.entries(item).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
 );
 type Operation = (typeof operations)[number];
-
-/** A parameter, a property or a response header. Which headers a response has, their texts say. */
-interface Field {
-  name: string;
-  in?: string;
-  required?: boolean;
-  description?: string | undefined;
-  schema: JsonSchema;
-  example?: unknown;
-}
+type Field = { description?: string | undefined; schema: JsonSchema; example?: unknown };
 
 /** What the guide can refer to by its name: operations, objects, and `errors`. */
-export function describeAll(): Record<string, string> {
-  const objects = Object.keys(schemas).filter((name) => schemas[name]?.type === "object");
-  return {
-    ...Object.fromEntries(operations.map((operation) => [operation.operationId, describeOperation(operation)])),
-    ...Object.fromEntries(objects.map((name) => [name, describeObject(name, name)])),
-    errors: describeErrors(),
-  };
+export function describeAll(): Map<string, string> {
+  return new Map([
+    ...operations.map((operation) => [operation.operationId, describeOperation(operation)] as const),
+    ...Object.keys(schemas).flatMap((name) => (isObject(name) ? [[name, describeObject(name, name)] as const] : [])),
+    ["errors", describeErrors()],
+  ]);
 }
 
 export function describeOperation({ operationId: id, method, path, parameters, requestBody, ...operation }: Operation) {
   const { tags: _, summary: __, deprecated: ___, description, responses, ...rest } = operation;
-  const { required = false, content, ...others } = requestBody ?? {};
+  const { required: isRequired, content, ...others } = requestBody ?? {};
   expectNone({ ...rest, ...others }, id);
-  const key: Field = {
-    name: "Authorization",
-    in: "header",
-    required: true,
-    description: apiKey.description,
-    schema: {},
-  };
+  const key = { name: "Authorization", in: "header", required: true, description: apiKey.description, schema: {} };
   const headers = new Map(Object.values(responses).flatMap(({ headers }) => Object.entries(headers)));
   for (const name of UNLISTED) headers.delete(name);
   return [
     `<p class="request"><code><strong>${method}</strong> ${path}</code> <small>${id}</small></p>`,
     description,
     `### Parameters {#${id}-parameters}`,
-    list([key, ...parameters.map((parameter) => ({ required: false, ...parameter }))], id),
-    ...Object.values(content ?? {}).flatMap(({ schema }) => [
-      `### Body <small>${required ? "required" : "optional"}</small> {#${id}-body}`,
-      describeObject(componentOf(schema), id),
-    ]),
+    [key, ...parameters]
+      .map(({ name, in: place, required, ...field }) => describeField(id, name, [place, presence(required)], field))
+      .join("\n"),
+    ...(content ? [`### Body <small>${presence(isRequired)}</small> {#${id}-body}`] : []),
+    ...(content ? [describeObject(nameOf(content["application/json"].schema), id)] : []),
     `### Responses {#${id}-responses}`,
-    describeResponses(responses, id),
+    describeResponses(id, responses),
     `### Response headers {#${id}-headers}`,
-    list(
-      Array.from(headers, ([name, { required: _, ...header }]) => ({ name, ...header })),
-      `${id}-header`,
+    Array.from(headers, ([name, { required: _, ...field }]) => describeField(`${id}-header`, name, [], field)).join(
+      "\n",
     ),
   ].join("\n\n");
 }
 
 /** Each success, and links to the errors. */
-function describeResponses(responses: Operation["responses"], id: string): string {
-  const items: string[] = [];
-  const errors: string[] = [];
+function describeResponses(id: string, responses: Operation["responses"]): string {
+  const [errors, successes] = [[] as string[], [] as string[]];
   for (const [status, { description, headers: _, content, ...rest }] of Object.entries(responses)) {
     expectNone(rest, status);
-    const type = content ? typeOf(content["application/json"].schema, status) : ["no body"];
-    if (Number(status) < 400) items.push(item(`${id}-${status}`, status, type, description));
-    else errors.push(`[${status}](#error-${status})`);
+    const type = content ? typeOf(content["application/json"].schema, status) : "no body";
+    if (Number(status) >= 400) errors.push(`[${status}](#error-${status})`);
+    else successes.push(item(`${id}-${status}`, status, [type], description));
   }
-  return [...items, `- Errors: ${errors.join(", ")}`].join("\n");
+  return [...successes, `- Errors: ${errors.join(", ")}`].join("\n");
 }
 
 /** The text and the properties of an object. `id`: what they belong to. */
 function describeObject(component: string, id: string): string {
   const { type: _, properties = {}, required = [], description, ...rest } = schemas[component] ?? {};
   expectNone(rest, component);
-  const fields = Object.entries(properties).map(([name, { description, ...schema }]): Field => {
-    return { name, required: required.includes(name), description, schema };
-  });
-  return `${description}\n\n${list(fields, id)}`;
+  const fields = Object.entries(properties).map(([name, { description, ...schema }]) =>
+    describeField(id, name, [presence(required.includes(name))], { description, schema }),
+  );
+  return `${description}\n\n${fields.join("\n")}`;
+}
+
+/** A parameter, a property or a response header. */
+function describeField(id: string, name: string, facts: string[], { description, schema, example, ...rest }: Field) {
+  expectNone(rest, name);
+  const shown = example === undefined ? "" : `for example \`${example}\``;
+  return item(`${id}-${name}`, name, [...facts, typeOf(schema, name), shown], description);
 }
 
 /** A table of the errors of all operations. If their texts about one differ, each text names its operations. */
@@ -107,52 +96,41 @@ function describeErrors(): string {
 }
 
 /** What a schema allows, in words. The text of a field says what its pattern requires. */
-function typeOf(schema: JsonSchema, name: string): string[] {
-  const component = componentOf(schema);
-  if (schemas[component]?.type === "object") return [`[${component}](#${component})`];
+function typeOf(schema: JsonSchema, name: string): string {
+  const component = nameOf(schema);
+  if (isObject(component)) return `[${component}](#${component})`;
   const {
-    $ref: _,
-    examples: __,
-    pattern: ___,
-    type = "",
+    type,
     format,
     minimum,
     maximum,
+    maxLength,
+    items,
+    enum: values,
     ...others
-  } = {
-    ...schemas[component],
-    ...schema,
-  };
-  const { maxLength, items, enum: values, const: only, default: initial, ...rest } = others;
+  } = { ...schemas[component], ...schema };
+  const { const: only, default: initial, examples: _, pattern: __, $ref: ___, ...rest } = others;
   expectNone(rest, name);
-  if (items) return [`Array of ${typeOf(items, name).join(" · ")}`];
-  return [
-    format === "int64" ? `${type} ([int64](#large-integers-int64))` : values ? "" : type,
-    format && format !== "int64" ? format : "",
-    minimum === undefined ? "" : maximum === undefined ? `at least ${minimum}` : `${minimum} to ${maximum}`,
-    maxLength ? `at most ${maxLength.toLocaleString("en")} characters` : "",
-    values ? `one of ${values.map((value) => `\`${value}\``).join(", ")}` : "",
-    only ? `value \`${only}\`` : "",
-    initial === undefined ? "" : `default \`${initial}\``,
+  const facts = [
+    items ? `Array of ${typeOf(items, name)}` : values ? `one of ${values.map(code).join(", ")}` : type,
+    format === "int64" ? "[int64](#large-integers-int64)" : format,
+    minimum !== undefined && `at least ${minimum}`,
+    maximum !== undefined && `at most ${maximum}`,
+    maxLength && `at most ${maxLength.toLocaleString("en")} characters`,
+    only && code(only),
+    initial !== undefined && `default ${code(String(initial))}`,
   ];
+  return facts.filter(Boolean).join(" · ");
 }
 
-const componentOf = ({ $ref = "" }: JsonSchema) => $ref.replace("#/components/schemas/", "");
-
-function list(fields: Field[], id: string): string {
-  const items = fields.map(({ name, in: place = "", required, description, schema, example, ...rest }) => {
-    expectNone(rest, name);
-    const presence = required === undefined ? "" : required ? "required" : "optional";
-    const facts = [place, presence, ...typeOf(schema, name), example ? `for example \`${example}\`` : ""];
-    return item(`${id}-${name}`, name, facts, description);
-  });
-  return items.join("\n");
-}
+const code = (text: string) => `\`${text}\``;
+const presence = (isRequired = false) => (isRequired ? "required" : "optional");
+const nameOf = ({ $ref = "" }: JsonSchema) => $ref.replace("#/components/schemas/", "");
+const isObject = (component: string) => schemas[component]?.type === "object";
+const linkToItself = (id: string, name: string) => `<strong id="${id}"><a href="#${id}">${name}</a></strong>`;
 
 const item = (id: string, name: string, facts: string[], text = "") =>
   `- ${linkToItself(id, `<code>${name}</code>`)} <small>${facts.filter(Boolean).join(" · ")}</small>\\\n  ${text}`;
-
-const linkToItself = (id: string, name: string) => `<strong id="${id}"><a href="#${id}">${name}</a></strong>`;
 
 function expectNone(keywords: object, name: string): void {
   const [keyword] = Object.keys(keywords);

@@ -82,7 +82,7 @@ function pageParts(guide: string, commit: string): Record<string, string> {
 
 /** The guide with the facts at each comment. Throws if there are none, or if an operation is missing. */
 function withFacts(guide: string): string {
-  const facts = new Map(Object.entries(describeAll()));
+  const facts = describeAll();
   const page = guide.replaceAll(/<!-- (\w+) -->/g, (comment, name) => {
     const text = facts.get(name);
     if (!text) throw new Error(`${comment} in src/site/guide.md names nothing that is left to describe.`);
