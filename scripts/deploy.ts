@@ -110,7 +110,7 @@ if (import.meta.main) {
   } catch (failure) {
     console.error(`\n${(failure as Error).message}
 The page of an environment names the commit that serves there. Correct the cause, and run the same command again, or go
-back by deploying an older commit.`);
+back: docs/OPERATIONS.md.`);
     process.exitCode = 1;
   }
 }

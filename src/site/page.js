@@ -114,7 +114,12 @@ function formFor({ id, method, path, parameters, body, success }) {
     send.before(element("button", { type: "button", onclick: renew }, `New ${IDEMPOTENCY_KEY}`));
   }
   // A create is kept, without the API key, until its outcome is known.
-  const kept = body && storage.session?.getItem(id);
+  let kept = idempotencyKey && storage.session?.getItem(id);
+  function keep(create) {
+    kept = create;
+    if (create) storage.session?.setItem(id, create);
+    else storage.session?.removeItem(id);
+  }
   if (kept) {
     [idempotencyKey.value, json.value] = JSON.parse(kept);
     details.open = true;
@@ -123,7 +128,8 @@ function formFor({ id, method, path, parameters, body, success }) {
 
   form.onsubmit = async (event) => {
     event.preventDefault();
-    if (body) storage.session?.setItem(id, JSON.stringify([idempotencyKey.value, json.value]));
+    const before = kept;
+    if (idempotencyKey) keep(JSON.stringify([idempotencyKey.value, json.value]));
     report("", "Sending…");
     response.replaceChildren();
     const sending = fetchText(method, path, fields);
@@ -139,8 +145,9 @@ function formFor({ id, method, path, parameters, body, success }) {
     const sent = idempotencyKey?.value ? `, sent with the ${IDEMPOTENCY_KEY} ${idempotencyKey.value}` : "";
     const other = code < 300 && !isSuccess ? ", but this is not the response of the service" : "";
     report(isSuccess ? "success" : "failure", problem ?? linkTo(code, id), other, sent, ".");
-    if (isSuccess || isRejected) storage.session?.removeItem(id);
-    else if (body) status.append(` ${advice()}`);
+    if (isSuccess) keep(undefined);
+    else if (isRejected) keep(before);
+    else if (idempotencyKey) status.append(` ${advice()}`);
     if (isSuccess && idempotencyKey) renew();
     if (!problem) response.append(...linked(headers, fields, form), `\n${text || "(empty body)"}`);
   };
