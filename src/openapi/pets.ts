@@ -70,7 +70,7 @@ export const petPaths = {
       summary: "List animals",
       description:
         "Returns a page of animals. If there are more, `Link` has the URL of the next page; follow it until it " +
-        "is absent.",
+        "is absent. Any other query parameter is rejected.",
       parameters: queryParameters(PetQuery, petComponents, {
         limit: "Limits the number of animals that are returned.",
         status: "Return only animals with this status.",

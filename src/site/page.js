@@ -107,12 +107,20 @@ function formFor({ id, method, path, parameters, body, success }) {
   /** What to do after a create that may have been carried out. */
   const advice = () =>
     idempotencyKey.value
-      ? `Send the same again with the same ${IDEMPOTENCY_KEY}: it adds no second animal.`
-      : "The animal may have been added: list the newest animals before you send it again.";
+      ? [`Send the same again with the same ${IDEMPOTENCY_KEY}: it adds no second animal.`]
+      : [
+          "The animal may have been added: ",
+          element("a", { href: "#idempotency-and-retries" }, "look for it first"),
+          ".",
+        ];
   if (idempotencyKey) {
     renew();
-    send.before(element("button", { type: "button", onclick: renew }, `New ${IDEMPOTENCY_KEY}`));
+    idempotencyKey.parentElement.after(element("button", { type: "button", onclick: renew }, `New ${IDEMPOTENCY_KEY}`));
   }
+  let used; // the Idempotency-Key of the animal that was added last, which the next one must not have
+  json.oninput = () => {
+    if (used && used === idempotencyKey?.value) renew();
+  };
   // A create is kept, without the API key, until its outcome is known.
   let kept = idempotencyKey && storage.session?.getItem(id);
   function keep(create) {
@@ -123,7 +131,7 @@ function formFor({ id, method, path, parameters, body, success }) {
   if (kept) {
     [idempotencyKey.value, json.value] = JSON.parse(kept);
     details.open = true;
-    report("failure", `The outcome of this request is not known. ${advice()}`);
+    report("failure", "The outcome of this request is not known. ", ...advice());
   }
 
   form.onsubmit = async (event) => {
@@ -141,14 +149,16 @@ function formFor({ id, method, path, parameters, body, success }) {
     const value = parsed(text);
     const isOfKind = success.facts.startsWith("Array") ? Array.isArray(value) : value?.id !== undefined;
     const isSuccess = code === Number(success.name) && isOfKind;
-    const isRejected = value?.code && (code < 500 || text.includes("not carried out"));
-    const sent = idempotencyKey?.value ? `, sent with the ${IDEMPOTENCY_KEY} ${idempotencyKey.value}` : "";
+    const isRejected = code === 429 || (value?.code && (code < 500 || text.includes("not carried out")));
     const other = code < 300 && !isSuccess ? ", but this is not the response of the service" : "";
-    report(isSuccess ? "success" : "failure", problem ?? linkTo(code, id), other, sent, ".");
-    if (isSuccess) keep(undefined);
-    else if (isRejected) keep(before);
-    else if (idempotencyKey) status.append(` ${advice()}`);
-    if (isSuccess && idempotencyKey) renew();
+    const sent = idempotencyKey?.value ? `Sent with the ${IDEMPOTENCY_KEY} ${idempotencyKey.value}. ` : "";
+    report(isSuccess ? "success" : "failure", problem ?? linkTo(code, id), `${other}. ${sent}`);
+    if (isSuccess) {
+      keep(undefined);
+      used = idempotencyKey?.value;
+      if (used) status.append(`To add the same animal once more, use a new one.`);
+    } else if (isRejected) keep(before);
+    else if (idempotencyKey) status.append(...advice());
     if (!problem) response.append(...linked(headers, fields, form), `\n${text || "(empty body)"}`);
   };
   return details;
@@ -203,10 +213,10 @@ function linked(headers, fields, form) {
   return [before.trimStart(), follow, after];
 }
 
-/** The status, with a link to its description if there is one. HTTP/2 has no text for a status. */
+/** The status, with a link to its description. HTTP/2 has no text for a status. */
 function linkTo(code, operation) {
-  const id = [`${operation}-${code}`, `error-${code}`].find((id) => document.getElementById(id));
-  return id ? element("a", { href: `#${id}` }, `Status ${code}`) : `Status ${code}`;
+  const id = [`${operation}-${code}`, `error-${code}`, "errors"].find((id) => document.getElementById(id));
+  return element("a", { href: `#${id}` }, `Status ${code}`);
 }
 
 function parsed(text) {

@@ -164,7 +164,8 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
       [201, ANIMAL.slice(0, -1), `Status 201${OTHER}`, AGAIN, true],
       [500, '{"code":"internal_error"}', "Status 500", AGAIN, true],
       [401, '{"code":"unauthorized"}', "Status 401", "", true],
-      [201, ANIMAL, "Status 201", "", false],
+      [429, "error code: 1015", "Status 429", "", true],
+      [201, ANIMAL, "Status 201", " To add the same animal once more, use a new one.", false],
     ];
     const { page, form, send, field } = await openForm("createPet", async (route) => {
       const headers = status === 302 ? { Location: "/" } : {};
@@ -179,12 +180,15 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
       const got = await send();
       expect(got.request.headers()["idempotency-key"]).toBe(key);
       const outcome = text === ANIMAL ? "success" : "failure";
-      expect(got).toMatchObject({ outcome, text: `${what}, sent with the ${KEY} ${key}.${advice}` });
+      expect(got).toMatchObject({ outcome, text: `${what}. Sent with the ${KEY} ${key}.${advice}` });
       const kept = await page.evaluate("sessionStorage.getItem('createPet')");
       expect(kept).toBe(isKept ? JSON.stringify([key, json]) : null);
     }
     expect(await form.locator("pre").innerText()).toContain(`\n${ANIMAL}`);
     expect(await form.locator("img").count()).toBe(0);
+    // Sent twice by mistake, it is the same animal. A different one has a new key.
+    expect((await send()).request.headers()["idempotency-key"]).toBe(key);
+    await form.locator("textarea").fill("{}");
     const next = await field(KEY).inputValue();
     expect([next.length, next === key]).toEqual([32, false]);
   });
