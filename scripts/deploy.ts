@@ -39,7 +39,7 @@ async function deploy(environment: Environment, commit: string, key: string, giv
   if (!base) throw new Error("Wrangler reports no address.");
   if (process.env["GITHUB_OUTPUT"]) appendFileSync(process.env["GITHUB_OUTPUT"], `url=${base}\n`);
 
-  begin(`${environment}: waiting until ${base} serves it`);
+  begin(`${environment}: waiting until ${base} serves it, for at most three minutes`);
   await waitUntilServed(base, commit);
 
   begin(`${environment}: smoke test`);
@@ -74,7 +74,7 @@ export function baseIn(targets: string[]): string {
 /** Deploys to staging, tests the commit there, and deploys it to production. */
 async function deployToBoth(commit: string, stagingUrl: string): Promise<void> {
   const stagingKey = await readKey("API key of staging (not shown):");
-  if (!stagingKey) throw new Error("The tests in staging need one of its API keys: set API_KEY, or use a terminal.");
+  if (!stagingKey) throw new Error("The tests in staging need one of its API keys: enter it on a terminal, or set API_KEY.");
   // The environment variable has staging's.
   const productionKey = await readKey("API key of production (not shown; without one, less is tested):", {});
   if (productionKey === stagingKey) throw new Error("Production must not have an API key of staging.");
