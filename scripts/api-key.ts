@@ -9,9 +9,10 @@ import { read } from "read";
 export async function readKey(prompt: string, { API_KEY }: NodeJS.Dict<string> = process.env): Promise<string> {
   // A forgotten variable would be used instead of the key that is meant.
   if (API_KEY) console.error("The API key is that of the environment variable API_KEY.");
-  const entered = !API_KEY && process.stdin.isTTY && process.stderr.isTTY;
+  const isAsked = !API_KEY && process.stdin.isTTY && process.stderr.isTTY;
   const ask = () => read({ prompt, silent: true, output: process.stderr }).catch(() => process.exit(130));
-  const key = (entered ? await ask() : (API_KEY ?? "")).trim();
+  const key = (isAsked ? await ask() : (API_KEY ?? "")).trim();
+  if (isAsked) console.error(); // Enter was not shown either.
   if (/^[!-~]*$/.test(key)) return key;
   throw new Error("An API key consists of letters, digits and -._~+/=.");
 }

@@ -74,7 +74,8 @@ export function baseIn(targets: string[]): string {
 /** Deploys to staging, tests the commit there, and deploys it to production. */
 async function deployToBoth(commit: string, stagingUrl: string): Promise<void> {
   const stagingKey = await readKey("API key of staging (not shown):");
-  if (!stagingKey) throw new Error("The tests in staging need one of its API keys: enter it on a terminal, or set API_KEY.");
+  if (!stagingKey)
+    throw new Error("The tests in staging need one of its API keys: enter it on a terminal, or set API_KEY.");
   // The environment variable has staging's.
   const productionKey = await readKey("API key of production (not shown; without one, less is tested):", {});
   if (productionKey === stagingKey) throw new Error("Production must not have an API key of staging.");
