@@ -9,7 +9,6 @@ import { afterAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { baseIn } from "../../scripts/deploy.ts";
 import { waitUntilServed } from "../../scripts/serving.ts";
 import { wrangler } from "../../scripts/wrangler.ts";
-import { CLOSED } from "../../src/http/maintenance.ts";
 import { copyProject, removeProject } from "../dev-server.ts";
 import { commitAll, git } from "../git.ts";
 import { launch, outcome } from "../processes.ts";
@@ -25,7 +24,6 @@ let failing = /$^/;
 let onEvent = (_event: string): unknown => undefined;
 /** The commit that each environment serves. */
 const serving: Record<string, string> = {};
-let isClosed = false;
 
 const server = await startServer(async (request, response) => {
   const [, environment = "", path = ""] = /^\/(\w+)(\/.*)/.exec(request.url ?? "") ?? [];
@@ -34,7 +32,7 @@ const server = await startServer(async (request, response) => {
     return response.end(`built from commit <code>${serving[environment]}</code>`);
   if (path.startsWith("/v1/pets")) {
     if (request.headers.authorization !== `Bearer ${KEY}`) return response.writeHead(401).end();
-    return response.writeHead(isClosed ? 503 : 200, { "API-Key-Name": "API_KEY" }).end(isClosed ? CLOSED : "[]");
+    return response.writeHead(200, { "API-Key-Name": "API_KEY" }).end("[]");
   }
   const event = await text(request);
   events.push(event);
@@ -88,7 +86,7 @@ afterAll(() => {
 });
 
 beforeEach(() => {
-  [events, failing, onEvent, isClosed] = [[], /$^/, () => undefined, false];
+  [events, failing, onEvent] = [[], /$^/, () => undefined];
   Object.assign(serving, { staging: "0ld", production: "0ld" });
 });
 
@@ -150,14 +148,6 @@ describe("npm run deploy", () => {
     expect(events).toEqual(expect.arrayContaining(inStaging));
     expect(events.filter((event) => event.includes("production"))).toEqual([]);
   });
-
-  it("leaves production alone if staging is closed", async () => {
-    isClosed = true;
-    const { status, output, errors } = await deploy();
-    expect(output).toContain("The service is closed for maintenance: status 503, secret API_KEY");
-    expect(errors).toContain(NEXT);
-    expect([status, events]).toEqual([1, inStaging.slice(0, 5)]);
-  });
 });
 
 describe("npm run deploy:<environment>", () => {
@@ -172,24 +162,18 @@ describe("npm run deploy:<environment>", () => {
     expect(readFileSync(GITHUB_OUTPUT, "utf8")).toBe(`url=${server.origin}/production/v1\n`);
   });
 
-  it("takes an address and its key, and neither without the other", async () => {
-    const SMOKE_URL = `${server.origin}/production/v1`;
-    Object.assign(serving, { production: commit });
-    expect(await deploy("staging", { SMOKE_URL, API_KEY: "" })).toMatchObject({
-      status: 1,
-      errors: /an API key.+required/,
-    });
-    expect(events).toEqual([]);
-    expect(await deploy("staging", { SMOKE_URL, API_KEY: "that-of-staging" })).toMatchObject({ status: 1 });
-    expect(events).toEqual(commandsFor("staging"));
-  });
-
-  it("takes nothing but a commit", async () => {
+  it("takes nothing but a commit, and an address only with a key", async () => {
     place("src/new.ts");
     const { status, errors } = await deploy("staging");
     rmSync(join(folder, "src/new.ts"));
     expect(errors).toContain("?? src/new.ts");
     expect(await deploy("demo")).toMatchObject({ status: 1, errors: expect.stringContaining("usage: ") });
+    // Only a key proves which environment is at an address.
+    const SMOKE_URL = `${server.origin}/production/v1`;
+    expect(await deploy("staging", { SMOKE_URL, API_KEY: "" })).toMatchObject({
+      status: 1,
+      errors: /an API key.+required/,
+    });
     expect([status, events]).toEqual([1, []]);
   });
 });

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { type BrowserContextOptions, chromium, type Page, type Response } from "playwright-core";
-import { afterAll, expect } from "vitest";
+import { afterAll, expect, onTestFinished } from "vitest";
 import { ORIGIN } from "./service.ts";
 
 const USUAL_PLACES = [
@@ -24,14 +24,11 @@ export const SKIPPED = browser ? "" : " (SKIPPED: Chromium was not found; instal
 
 /** The same service at a host that is not local. */
 export const ELSEWHERE = ORIGIN.replace(/localhost|127\.0\.0\.1/, "store.example");
-export const VIEWS = [
-  { viewport: { width: 1440, height: 900 }, colorScheme: "light" },
-  { viewport: { width: 390, height: 844 }, colorScheme: "dark" },
-] as const;
 
 /** Opens a page. Also returns what it loads, and its warnings, errors and requests to other origins: now and later. */
 export async function openPage(url: string, options: BrowserContextOptions = {}) {
   const page = (await browser?.newPage(options)) ?? expect.fail("Chromium was not found.");
+  onTestFinished(() => page.close());
   page.setDefaultTimeout(20_000);
   const complaints: string[] = [];
   const responses: Response[] = [];

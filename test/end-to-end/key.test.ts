@@ -2,7 +2,8 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { describe, expect, it } from "vitest";
+import type { ServerResponse } from "node:http";
+import { describe, expect, it, vi } from "vitest";
 import { readKey } from "../../scripts/api-key.ts";
 import { isForTests } from "../../scripts/environment.ts";
 import { askAboutKey } from "../../scripts/key.ts";
@@ -13,6 +14,7 @@ import { findForTests } from "./deployed-setup.ts";
 import { API_KEY, ORIGIN } from "./service.ts";
 
 const BASE = `${ORIGIN}/v1`;
+const NAMED = { "API-Key-Name": "API_KEY_SHOP__2__3" };
 
 describe("npm run key", () => {
   it("names the secret and the caller of a key, and never the key", async () => {
@@ -52,7 +54,6 @@ describe("npm run key", () => {
     expect((await onTerminal("s3c\u0003")).status).toBe(130); // Ctrl-C
   });
 
-  const NAMED = { "API-Key-Name": "API_KEY_SHOP__2__3" };
   const WHOSE = "secret API_KEY_SHOP__2__3, caller API_KEY_SHOP";
   it.each([
     [200, NAMED, "x", "open", `The service is open to this key: status 200, ${WHOSE}`],
@@ -72,6 +73,7 @@ describe("npm run key", () => {
 });
 
 it("an API key is that of the variable, or empty without a terminal", async () => {
+  vi.spyOn(console, "error").mockReturnValue();
   expect(await readKey("", { API_KEY: " key\n" })).toBe("key");
   expect(await readKey("", {})).toBe("");
 });
@@ -87,6 +89,14 @@ describe("the tests that leave animals", () => {
     await expect(findForTests({ SMOKE_URL })).rejects.toThrow("is not known to be for tests.");
     expect(isForTests(SMOKE_URL, "https://staging.example.com/v1")).toBe(false);
     expect(isForTests(SMOKE_URL, `${SMOKE_URL}/`)).toBe(true);
+  });
+
+  it("reject a closed service, whose commit would go on to production without them", async () => {
+    const respond = (_: unknown, response: ServerResponse) => response.writeHead(503, NAMED).end(CLOSED);
+    const { origin, close } = await startServer(respond);
+    const started = findForTests({ SMOKE_URL: `${origin}/v1`, API_KEY: "a-key" });
+    await expect(started).rejects.toThrow("The service is closed for maintenance");
+    close();
   });
 
   it("accept this machine, and staging at workers.dev", () => {
