@@ -78,7 +78,6 @@ const FAILURES: Record<string, [shown: RegExp, isRetried: boolean, respond?: Res
   // Once: whoever follows it gets what looks like a success.
   redirect: [shows("302"), false, (response) => response.writeHead(302, { Location: response.req.url }).end()],
   otherJson: [/200[\s\S]+ok|Not found[\s\S]+ok/, false, (response) => response.writeHead(200).end('{"ok":true}')],
-  empty: [shows("20[01]"), true, (response, status) => response.writeHead(status).end()],
   shortened: [shows("20[01]"), true, (response, status, body) => response.writeHead(status).end(body.slice(0, -1))],
   cutOff: [
     // Older versions of urllib3 accept it, and then it is JSON that is not complete.
@@ -92,9 +91,9 @@ const FAILURES: Record<string, [shown: RegExp, isRetried: boolean, respond?: Res
 
 /** An example of curl alone shows the status and the headers. It does not fail because of these. */
 const PLAIN_CURL = /^(key=.+\necho .+\n)?curl -i [^|]+$/;
-const SHOWN_BY_CURL = ["redirect", "otherJson", "empty", "shortened"];
+const SHOWN_BY_CURL = ["redirect", "otherJson", "shortened"];
 /** curl does not look at the body, so an example fails at once. */
-const NOT_RETRIED_BY_CURL = ["empty", "shortened"];
+const NOT_RETRIED_BY_CURL = ["shortened"];
 
 /** Each run of an example: how its requests fail, if they do, and the ids in the responses of the service. */
 const runs: { failures: string[]; requests: number; ids: number[] }[] = [];
