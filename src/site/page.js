@@ -103,7 +103,8 @@ function formFor({ id, method, path, parameters, body, success }) {
   }
 
   const idempotencyKey = fields.find(({ name }) => name === IDEMPOTENCY_KEY)?.control;
-  const renew = () => (idempotencyKey.value = randomKey());
+  // Without HTTPS, browsers have no randomUUID.
+  const renew = () => (idempotencyKey.value = crypto.randomUUID?.() ?? "");
   /** What to do after a create that may have been carried out. */
   const advice = () =>
     idempotencyKey.value
@@ -223,10 +224,4 @@ function parsed(text) {
   try {
     return JSON.parse(text);
   } catch {}
-}
-
-/** 128 random bits. Without HTTPS, browsers have no crypto.randomUUID. */
-function randomKey() {
-  const bytes = Array.from(crypto.getRandomValues(new Uint8Array(16)));
-  return bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
