@@ -8,7 +8,7 @@ import { read } from "read";
  */
 export async function readKey(prompt: string, { API_KEY }: NodeJS.Dict<string> = process.env): Promise<string> {
   // A forgotten variable would be used instead of the key that is meant.
-  if (API_KEY) console.error("The API key is that of the environment variable API_KEY.");
+  if (API_KEY) console.error("Using the API key in the environment variable API_KEY.");
   const isAsked = !API_KEY && process.stdin.isTTY && process.stderr.isTTY;
   const ask = () => read({ prompt, silent: true, output: process.stderr }).catch(() => process.exit(130));
   const key = (isAsked ? await ask() : (API_KEY ?? "")).trim();

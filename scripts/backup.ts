@@ -1,5 +1,5 @@
 // Saves the animals of an environment as SQL: `npm run backup -- <environment> <file>`. Each line adds one animal
-// unless it is there, so Wrangler can load the file, again and again. Callers go on meanwhile: the file has the animals
+// unless it is there, so Wrangler can load the file, again and again. The service stays open: the file has the animals
 // that were there at the start, because ids increase and rows never change.
 
 import { lstatSync } from "node:fs";
@@ -27,9 +27,9 @@ export function* insertStatements(query: (sql: string) => Row[]): Generator<stri
 }
 
 /**
- * The SQL that prints the literal of a column's value, exactly. quote() does that, except for a text that has a line
- * break, that ends at U+0000 for SQLite, or that Wrangler would change in a file, and refuse here if it were written
- * with a space. These are printed as hexadecimal digits.
+ * The SQL that prints the literal of a column's value, exactly. quote() does that, except for a text with a line break,
+ * with U+0000, where it ends for SQLite, or with BEGIN TRANSACTION, which Wrangler changes in files. These are printed
+ * as hexadecimal digits. (The pattern has an underscore, because Wrangler rejects a command with these words.)
  */
 const literal = (column: string) => `iif(typeof(${column}) = 'text'
     AND (${column} GLOB '*[^ -' || char(1114111) || ']*' OR instr(CAST(${column} AS BLOB), x'00')

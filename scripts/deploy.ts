@@ -27,7 +27,7 @@ async function deploy(environment: Environment, commit: string, key: string, giv
   wrangler(["deployments", "status", ...section]);
   wrangler(["d1", "time-travel", "info", "DB", ...section]);
 
-  // The version that serves works with them.
+  // The version that serves now must work with the new tables, too.
   begin(`${environment}: migrations`);
   expectCommit(commit);
   wrangler(["d1", "migrations", "apply", "DB", ...section, "--remote"]);
@@ -49,14 +49,15 @@ async function deploy(environment: Environment, commit: string, key: string, giv
 
 /** Throws unless the folder is still at this commit: the tests in staging take a while. */
 function expectCommit(commit: string): void {
-  if (committed() !== commit) throw new Error(`This folder was at commit ${commit}, and is at a different one now.`);
+  if (committed() !== commit)
+    throw new Error(`The deployment began at commit ${commit}, and this folder is at a different one now.`);
 }
 
 /** Puts the commit live. Returns the base URL that Wrangler reports, if any. */
 function release(environment: Environment, commit: string): string {
   const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
   const report = join(folder, "report.jsonl");
-  // The latter is for scripts/build/build.ts.
+  // scripts/build/build.ts reads IN_DEPLOYMENT.
   const env = { WRANGLER_OUTPUT_FILE_PATH: report, IN_DEPLOYMENT: "true" };
   wrangler(["deploy", "--env", environment, "--tag", commit], { env });
   const lines = readFileSync(report, "utf8").trim().split("\n");

@@ -8,8 +8,8 @@ const THIS_MACHINE = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 const STAGING = /^animal-store-staging\.[\w-]+\.workers\.dev$/;
 
 /**
- * A base URL, without a slash at its end. A key sent over plain HTTP can be read on the way, so that is possible only
- * on this machine. Throws with a message for the operator, which does not quote a password in it.
+ * A base URL, without a slash at its end. A key sent over plain HTTP can be read on the way, so it is for this
+ * machine only. Throws with a message for the operator, which does not quote a password in it.
  */
 export function parseBase(source: string, text: string): string {
   const url = URL.parse(text);

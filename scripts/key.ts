@@ -1,6 +1,6 @@
 // What a service says about one API key: `npm run key -- <base URL>`. The answer has the address and the beginning of
-// the key's hash, because the service does not have a mistyped key, or one of a different environment, either. What
-// answers is not trusted: nothing of a body is printed.
+// the key's hash, because an unknown key may also be mistyped, or that of a different environment. What answers is not
+// trusted: nothing of a body is printed.
 
 import { createHash } from "node:crypto";
 import { CHALLENGE, callerOf, isSecretName } from "../src/http/authentication.ts";

@@ -14,7 +14,7 @@ const isNewEnough = major === 22 ? minor >= 18 : major === 24 ? minor >= 3 : maj
 
 if (isNewEnough) {
   for (const suffix of ["", ".cmd", ".ps1"]) rmSync(LINK + suffix, { force: true });
-  // A batch file that is missing when its command ends fails, and this one may be running this script.
+  // Windows fails if a batch file is gone when its command ends, and this one may be running this script.
   if (process.platform === "win32") writeFileSync(`${LINK}.cmd`, "@node.exe %*\r\n");
 } else {
   // npm 10 removes the link together with the packages for other platforms (docs/CONTRIBUTING.md, "Dependencies").

@@ -12,8 +12,8 @@ const WRANGLER = createRequire(import.meta.url).resolve("wrangler");
 const WRANGLER_TOML = join(import.meta.dirname, "../wrangler.toml");
 
 // Without the banner, Wrangler does not ask the registry for its newest version either. Below this log level, it would
-// not print JSON. Its log files would keep copies of whole stores, readable by everyone. The last one would rename the
-// Worker.
+// not print JSON. Its log files would keep copies of whole stores, readable by everyone. WRANGLER_CI_OVERRIDE_NAME
+// would rename the Worker.
 const SETTINGS = {
   WRANGLER_HIDE_BANNER: "true",
   WRANGLER_LOG: "log",

@@ -94,7 +94,7 @@ function withFacts(guide: string): string {
   return page;
 }
 
-/** Code, with each sentence that introduces some of it and ends in a colon, follows the text before a subheading. */
+/** Code, and each sentence before it that ends in a colon, follows the text up to the first subheading. */
 function sectionOf(tokens: Token[], number: number): string {
   const [text, code, details]: [Token[], Token[], Token[]] = [[], [], []];
   tokens.forEach((token, i) => {

@@ -22,14 +22,14 @@ export default async function setup(project: TestProject): Promise<void> {
 export async function findForTests({ SMOKE_URL = "", STAGING_URL, ...env }: NodeJS.Dict<string>) {
   const base = parseBase("SMOKE_URL", SMOKE_URL);
   if (!isForTests(base, STAGING_URL)) {
-    throw new Error(`These tests leave some 500 animals, and ${base} is not known to be for tests.
+    throw new Error(`These tests leave a few hundred animals, and ${base} is not known to be for tests.
 If it is staging, set the environment variable STAGING_URL to it.`);
   }
   const key = await readKey("API key (not shown):", env);
   if (!key) throw new Error("These tests need a key: enter it on a terminal, or set the environment variable API_KEY.");
   const { state, line } = await askAboutKey(base, key);
   if (state !== "open") throw new Error(line);
-  console.log(`${line}\nThese tests leave some 500 animals there.`);
+  console.log(`${line}\nThese tests leave a few hundred animals there.`);
   return { origin: base.replace(/\/v1$/, ""), key, skipped: "" };
 }
 

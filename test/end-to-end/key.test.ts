@@ -24,7 +24,7 @@ describe("npm run key", () => {
     const line =
       /^The service is open to this key: status 200, secret API_KEY, caller API_KEY \(http.*\/v1, key [0-9a-f]{8}…\)$/m;
     expect(output).toMatch(line);
-    expect(errors).toBe("The API key is that of the environment variable API_KEY.\n");
+    expect(errors).toBe("Using the API key in the environment variable API_KEY.\n");
     expect(status).toBe(0);
     // printf short | sha256sum
     const unknown = `The service does not have this key: status 401, no secret (${BASE}, key f9b0078b…)\n`;
