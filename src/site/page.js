@@ -105,40 +105,29 @@ function formFor({ id, method, path, parameters, body, success }) {
   const idempotencyKey = fields.find(({ name }) => name === IDEMPOTENCY_KEY)?.control;
   // Without HTTPS, browsers have no randomUUID.
   const renew = () => (idempotencyKey.value = crypto.randomUUID?.() ?? "");
-  /** What to do after a create that may have been carried out. */
-  const advice = () =>
+  const mayBeStored = () =>
     idempotencyKey.value
-      ? [`Send the same again with the same ${IDEMPOTENCY_KEY}: it adds no second animal.`]
-      : [
-          "The animal may have been added: ",
-          element("a", { href: "#idempotency-and-retries" }, "look for it first"),
-          ".",
-        ];
+      ? ` Send the same again with the same ${IDEMPOTENCY_KEY}: it adds no second animal.`
+      : " The animal may have been added.";
+  // A create survives a reload, without the API key, until it has succeeded.
+  const kept = idempotencyKey && storage.session?.getItem(id);
   if (idempotencyKey) {
     renew();
     idempotencyKey.parentElement.after(element("button", { type: "button", onclick: renew }, `New ${IDEMPOTENCY_KEY}`));
   }
-  let used; // the Idempotency-Key of the animal that was added last, which the next one must not have
-  json.oninput = () => {
-    if (used && used === idempotencyKey?.value) renew();
-  };
-  // A create is kept, without the API key, until its outcome is known.
-  let kept = idempotencyKey && storage.session?.getItem(id);
-  function keep(create) {
-    kept = create;
-    if (create) storage.session?.setItem(id, create);
-    else storage.session?.removeItem(id);
-  }
   if (kept) {
     [idempotencyKey.value, json.value] = JSON.parse(kept);
     details.open = true;
-    report("failure", "The outcome of this request is not known. ", ...advice());
+    report("failure", "This request has not succeeded yet.", mayBeStored());
   }
+  let used; // the Idempotency-Key of the animal that was added last, which a different one must not have
+  json.oninput = () => {
+    if (used && used === idempotencyKey?.value) renew();
+  };
 
   form.onsubmit = async (event) => {
     event.preventDefault();
-    const before = kept;
-    if (idempotencyKey) keep(JSON.stringify([idempotencyKey.value, json.value]));
+    if (idempotencyKey) storage.session?.setItem(id, JSON.stringify([idempotencyKey.value, json.value]));
     report("", "Sending…");
     response.replaceChildren();
     const sending = fetchText(method, path, fields);
@@ -150,16 +139,14 @@ function formFor({ id, method, path, parameters, body, success }) {
     const value = parsed(text);
     const isOfKind = success.facts.startsWith("Array") ? Array.isArray(value) : value?.id !== undefined;
     const isSuccess = code === Number(success.name) && isOfKind;
-    const isRejected = code === 429 || (value?.code && (code < 500 || text.includes("not carried out")));
+    const isRejected = (code >= 400 && code < 500) || text?.includes("not carried out");
     const other = code < 300 && !isSuccess ? ", but this is not the response of the service" : "";
-    const sent = idempotencyKey?.value ? `Sent with the ${IDEMPOTENCY_KEY} ${idempotencyKey.value}. ` : "";
-    report(isSuccess ? "success" : "failure", problem ?? linkTo(code, id), `${other}. ${sent}`);
-    if (isSuccess) {
-      keep(undefined);
-      used = idempotencyKey?.value;
-      if (used) status.append(`To add the same animal once more, use a new one.`);
-    } else if (isRejected) keep(before);
-    else if (idempotencyKey) status.append(...advice());
+    report(isSuccess ? "success" : "failure", problem ?? linkTo(code, id), `${other}.`);
+    if (idempotencyKey && isSuccess) {
+      storage.session?.removeItem(id);
+      used = idempotencyKey.value;
+      if (used) status.append(` To add the same animal once more, use a new ${IDEMPOTENCY_KEY}.`);
+    } else if (idempotencyKey && !isRejected) status.append(mayBeStored());
     if (!problem) response.append(...linked(headers, fields, form), `\n${text || "(empty body)"}`);
   };
   return details;
