@@ -23,7 +23,7 @@ export function committed(): string {
   const hash = abbreviatedHash();
   const files = changedFiles();
   if (!files) return hash;
-  throw new Error(`A deployment takes a commit, and these files are not in it:\n${files}\nCommit or remove them.`);
+  throw new Error(`A deployment takes a commit, and these files are not in it:\n${files}\nCommit or move them.`);
 }
 
 /** What would be deployed and is not in the commit. An untracked migration would be applied, too. */

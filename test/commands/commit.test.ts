@@ -38,7 +38,7 @@ it("takes a folder without changes, and lists the files that are not in the comm
   // An untracked migration is applied, too, and an ignored one.
   for (const file of ["migrations/0003.sql", "src/.env", "migrations/0004.local.sql"]) place(join(folder, file));
   const files = "?? migrations/0003.sql\nmigrations/0004.local.sql\nsrc/.env";
-  expect(committed).toThrow(`these files are not in it:\n${files}\nCommit or remove them.`);
+  expect(committed).toThrow(`these files are not in it:\n${files}\nCommit or move them.`);
   expect(currentCommit()).toBe(`${hash}-dirty`);
 });
 
