@@ -8,6 +8,7 @@ const IS_LOCAL = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname)
 const LOCAL_KEY = "local-development-key"; // that of `npm run dev`
 // An API key is never sent over plain HTTP, except on this machine.
 const ORIGIN = IS_LOCAL ? location.origin : `https://${location.host}`;
+const OUTCOMES = { success: "✓ Success: ", failure: "✗ Failure: " };
 const keys = []; // the fields for the API key, which is kept nowhere else, and is the same in all forms
 let storage = {};
 try {
@@ -99,7 +100,7 @@ function formFor({ id, method, path, parameters, body, success }) {
 
   function report(outcome, ...text) {
     status.className = outcome;
-    status.replaceChildren(...text);
+    status.replaceChildren(OUTCOMES[outcome] ?? "", ...text);
   }
 
   const idempotencyKey = fields.find(({ name }) => name === IDEMPOTENCY_KEY)?.control;

@@ -28,8 +28,11 @@ const serving: Record<string, string> = {};
 const server = await startServer(async (request, response) => {
   const [, environment = "", path = ""] = /^\/(\w+)(\/.*)/.exec(request.url ?? "") ?? [];
   response.setHeader("Worker-Version", "version");
-  if (path === "/" && environment in serving)
+  if (path === "/" && environment in serving) {
+    const event = `${environment} is asked`;
+    if (events.at(-1) !== event) events.push(event);
     return response.end(`built from commit <code>${serving[environment]}</code>`);
+  }
   if (path.startsWith("/v1/pets")) {
     if (request.headers.authorization !== `Bearer ${KEY}`) return response.writeHead(401).end();
     return response.writeHead(200, { "API-Key-Name": "API_KEY" }).end("[]");
@@ -62,7 +65,7 @@ place(
   'const response = await fetch(process.env.EVENTS, { method: "POST", body });',
   "const { WRANGLER_OUTPUT_FILE_PATH: report } = process.env;",
   "if (report) appendFileSync(report, await response.text());",
-  "process.exitCode = response.ok ? 0 : 1;",
+  'process.exitCode = response.ok && process.env.WRANGLER_WRITE_LOGS === "false" ? 0 : 1;',
 );
 const reporting = (title: string) => [
   'import { expect, inject, it } from "vitest";',
@@ -87,6 +90,7 @@ afterAll(() => {
 
 beforeEach(() => {
   [events, failing, onEvent] = [[], /$^/, () => undefined];
+  delete serving["given"];
   Object.assign(serving, { staging: "0ld", production: "0ld" });
 });
 
@@ -105,8 +109,9 @@ const commandsFor = (environment: string) => [
 ];
 const SMOKE_TEST = "smoke test staging with a key";
 const ALL_TESTS = "all tests staging with a key";
-const inStaging = [...commandsFor("staging"), SMOKE_TEST, ALL_TESTS, SMOKE_TEST];
-const inProduction = [...commandsFor("production"), "smoke test production without a key"];
+const ASKED = "staging is asked"; // which commit it serves
+const inStaging = [...commandsFor("staging"), ASKED, SMOKE_TEST, ALL_TESTS, SMOKE_TEST, ASKED];
+const inProduction = [...commandsFor("production"), "production is asked", "smoke test production without a key"];
 const NEXT = "\nThe page of an environment names the commit that serves there. Correct the cause, and run the same";
 
 describe("npm run deploy", () => {
@@ -118,7 +123,7 @@ describe("npm run deploy", () => {
     expect(readFileSync(GITHUB_OUTPUT, "utf8")).toBe(urls.join(""));
     expect(output.endsWith(`\nCommit ${commit} is deployed.\n`)).toBe(true);
     // Vitest runs the files of all tests in any order.
-    expect(events.toSpliced(5, 2, ...events.slice(5, 7).sort())).toEqual([...inStaging, ...inProduction]);
+    expect(events.toSpliced(6, 2, ...events.slice(6, 8).sort())).toEqual([...inStaging, ...inProduction]);
   });
 
   const edit = () => place("README.md", "edited");
@@ -146,20 +151,25 @@ describe("npm run deploy", () => {
     const { status, errors } = await deploy();
     expect(errors).toMatch(RegExp(`${message}[\\s\\S]*${NEXT}`));
     expect(status).toBe(1);
-    expect(events).toEqual(expect.arrayContaining(inStaging));
+    expect(events).toEqual(expect.arrayContaining([SMOKE_TEST, ALL_TESTS]));
     expect(events.filter((event) => event.includes("production"))).toEqual([]);
   });
 });
 
 describe("npm run deploy:<environment>", () => {
-  it("deploys to one environment, and fails if the smoke test does", async () => {
+  it("deploys to one environment, at the given address, and fails if the smoke test does", async () => {
     failing = /^smoke/;
-    const { status, output, errors } = await deploy("production");
+    serving["given"] = commit;
+    const { status, output, errors } = await deploy("production", { SMOKE_URL: `${server.origin}/given/v1` });
     expect(output).toContain("This commit is not tested in staging first");
     expect([status, errors]).toEqual([1, expect.stringContaining(NEXT)]);
     // Vitest repeats a test that fails.
-    expect([...new Set(events)]).toEqual([...commandsFor("production"), "smoke test production with a key"]);
-    expect(serving).toEqual({ staging: "0ld", production: commit });
+    expect([...new Set(events)]).toEqual([
+      ...commandsFor("production"),
+      "given is asked",
+      "smoke test given with a key",
+    ]);
+    expect(serving).toEqual({ staging: "0ld", production: commit, given: commit });
   });
 
   it("takes nothing but a commit, and an address only with a key", async () => {
@@ -174,8 +184,16 @@ describe("npm run deploy:<environment>", () => {
       status: 1,
       errors: /an API key.+required/,
     });
+    expect(await deploy("", { API_KEY: "" })).toMatchObject({ status: 1, errors: /tests in staging need/ });
     expect([status, events]).toEqual([1, []]);
   });
+});
+
+it("npm run backup reads the deployed database", async () => {
+  const args = ["scripts/backup.ts", "production", "backup.sql"];
+  const child = launch(process.execPath, args, folder, { EVENTS: `${server.origin}/events/` });
+  expect(await outcome(child)).toMatchObject({ status: 1, output: "" }); // Nothing is answered.
+  expect(events).toEqual([expect.stringMatching(/^d1 execute DB --env production --remote --json --command SELECT /)]);
 });
 
 it.each([

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { describe, expect, it, vi } from "vitest";
 import { readKey } from "../../scripts/api-key.ts";
-import { isForTests } from "../../scripts/environment.ts";
+import { isForTests, parseBase } from "../../scripts/environment.ts";
 import { askAboutKey } from "../../scripts/key.ts";
 import { CLOSED } from "../../src/http/maintenance.ts";
 import { launch, outcome } from "../processes.ts";
@@ -70,6 +70,12 @@ describe("npm run key", () => {
     close();
     await expect(askAboutKey(base, "short")).rejects.toThrow(`${base} does not answer: `);
   });
+});
+
+it("a base URL is https, except on this machine", () => {
+  for (const base of ["http://api.example.com/v1", "http://localhost.example.com/v1", "https://api.example.com"]) {
+    expect(() => parseBase("SMOKE_URL", base)).toThrow("SMOKE_URL must be an https URL");
+  }
 });
 
 it("an API key is that of the variable, or empty without a terminal", async () => {

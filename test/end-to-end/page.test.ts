@@ -42,8 +42,7 @@ function formOf(page: Page, id: string) {
   const send = async (control = button) => {
     const [request] = await Promise.all([page.waitForRequest(/\/v1\//), control.press("Enter")]);
     const output = form.locator("output.success, output.failure");
-    const [outcome, text] = [await output.getAttribute("class"), await output.innerText()];
-    return { request, outcome, text: text.trim(), body: await form.locator("pre").innerText() };
+    return { request, text: (await output.innerText()).trim(), body: await form.locator("pre").innerText() };
   };
   return { form, button, send, field: (name: string) => form.getByRole("textbox", { name }).first() };
 }
@@ -63,6 +62,7 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
 
   it("shows and copies all examples in one language, even after a reload", async () => {
     const { page, complaints } = await openPage(ORIGIN, { permissions: ["clipboard-read", "clipboard-write"] });
+    expect(await shown(page)).toContain("curl");
     const tab = page.locator("summary", { hasText: "JavaScript" }).last();
     await tab.scrollIntoViewIfNeeded();
     const top = async () => (await tab.boundingBox())?.y ?? Number.NaN;
@@ -85,14 +85,14 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     for (const { operationId, method, path, requestBody, deprecated } of describedOperations) {
       const { send, field } = formOf(page, operationId);
       if (path.includes("{petId}")) await field("petId").fill(id);
-      const { request, outcome, text, body } = await send();
+      const { request, text, body } = await send();
       expect(`${request.method()} ${request.url()}`).toBe(`${method} ${ORIGIN}/v1${path.replace("{petId}", id)}`);
       const { authorization, ...headers } = await request.allHeaders();
       expect(authorization).toBe(`Bearer ${API_KEY}`);
       const optional = Object.keys(headers).filter((name) => /bookmark|idempotency/.test(name));
       expect(optional).toEqual(requestBody ? ["idempotency-key"] : []);
       if (deprecated && IS_REMOVED) expect(text).toContain("Status 410");
-      else expect([outcome, text]).toEqual(["success", expect.stringMatching(/^Status 20[01]\./)]);
+      else expect(text).toMatch(/^✓ Success: Status 20[01]\./);
       expect(body).toMatch(/^(.+: .*\n)*api-key-name: .+\n(.+: .*\n)*\n[{[].*[}\]]$/);
       // Exact, from the example to the store and back.
       if (requestBody) expect(body).toContain('"categoryId":9223372036854775807');
@@ -117,13 +117,13 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     expect((await send(link)).request.url()).toBe(next);
     expect(await field("after").inputValue()).toBe(new URL(next).searchParams.get("after"));
     await field("limit").fill("0");
-    expect(await send()).toMatchObject({ outcome: "failure", text: "Status 400." });
+    expect((await send()).text).toBe("✗ Failure: Status 400.");
     await form.getByRole("link", { name: "Status 400" }).click();
     expect(await page.evaluate("document.querySelector(':target').id")).toBe("error-400");
     const bodies = [HTML, "{}", ANIMAL, "[]"];
     await page.route("**/v1/**", (route) => route.fulfill({ body: bodies.shift() ?? "" }));
-    for (let i = 0; i < 3; i++) expect(await send()).toMatchObject({ outcome: "failure", text: `Status 200${OTHER}.` });
-    expect(await send()).toMatchObject({ outcome: "success", text: "Status 200." });
+    for (let i = 0; i < 3; i++) expect((await send()).text).toBe(`✗ Failure: Status 200${OTHER}.`);
+    expect((await send()).text).toBe("✓ Success: Status 200.");
   });
 
   it("takes a key as it was copied, and names the field whose value cannot be sent", async () => {
@@ -171,21 +171,23 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     const key = await field(KEY).inputValue();
     for (const [code, text, shown] of answers) {
       [status, body] = [code, text];
-      expect(await send()).toMatchObject({ outcome: "failure", text: shown });
+      expect((await send()).text).toBe(`✗ Failure: ${shown}`);
     }
     await page.reload();
-    expect(await form.locator("output").innerText()).toBe(`This request has not succeeded yet.${AGAIN}`);
+    expect(await form.locator("output").innerText()).toBe(`✗ Failure: This request has not succeeded yet.${AGAIN}`);
     [status, body] = [201, ANIMAL];
     const { request, ...got } = await send();
     expect([request.headers()["idempotency-key"], request.postData()]).toEqual([key, json]);
-    const text = `Status 201. To add the same animal once more, use a new ${KEY}.`;
-    expect(got).toMatchObject({ outcome: "success", text, body: expect.stringContaining(`\n${ANIMAL}`) });
+    const text = `✓ Success: Status 201. To add the same animal once more, use a new ${KEY}.`;
+    expect(got).toEqual({ text, body: expect.stringContaining(`\n${ANIMAL}`) });
     expect(await form.locator("img").count()).toBe(0);
     // Sent twice by mistake, it is the same animal. A different one has a new key.
     expect((await send()).request.headers()["idempotency-key"]).toBe(key);
     await textarea.fill("{}");
     const next = await field(KEY).inputValue();
     expect([next.length, next === key]).toEqual([36, false]);
+    await form.getByRole("button", { name: `New ${KEY}` }).click();
+    expect(await field(KEY).inputValue()).not.toBe(next);
     await page.reload();
     expect(await textarea.inputValue()).not.toBe("{}");
   });

@@ -63,5 +63,5 @@ it("is not built with a keyword that it does not show", () => {
   const describeWith = (changed: object) => () =>
     describeOperation({ ...operation, parameters: [Object.assign({ ...parameter }, changed)] });
   expect(describeWith({ explode: true })).toThrow("the keyword explode of limit");
-  expect(describeWith({ schema: { type: "string", minLength: 5 } })).toThrow("the keyword minLength of limit");
+  expect(describeWith({ schema: { type: "array", uniqueItems: true } })).toThrow("the keyword uniqueItems of limit");
 });

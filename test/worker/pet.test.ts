@@ -24,8 +24,8 @@ it.each([REX, ADA])("stores and returns every property of %j", async (pet) => {
 });
 
 describe.each(names)("%s", (name) => {
-  it("must have its type", async () => {
-    const { status, text } = await add({ ...REX, [name]: [] });
+  it.each([[[]], ["\ud800"]])("must not be %j: it has its type, in well-formed Unicode", async (value) => {
+    const { status, text } = await add({ ...REX, [name]: value });
     expect(status).toBe(400);
     expect(JSON.parse(text).message).toMatch(RegExp(`^${name} must be `));
   });
