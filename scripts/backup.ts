@@ -18,11 +18,12 @@ export function* insertStatements(query: (sql: string) => Row[]): Generator<stri
   const columns = table.map(({ name }) => String(name));
   const values = columns.map(literal).join(" || ', ' || ");
   const line = `'INSERT INTO pets (${columns.join(", ")}) VALUES (' || ${values} || ') ON CONFLICT DO NOTHING;'`;
-  const page = (after: unknown) =>
-    query(`SELECT id, ${line} AS line FROM pets WHERE id > ${after} AND id <= ${table[0]?.["last"]}
+  const last = table[0]?.["last"];
+  for (let after: unknown = 0; after !== undefined && after !== last; ) {
+    const rows = query(`SELECT id, ${line} AS line FROM pets WHERE id > ${after} AND id <= ${last}
       ORDER BY pets.id LIMIT ${PAGE}`);
-  for (let rows = page(0); rows.length > 0; rows = page(rows.at(-1)?.["id"])) {
     for (const row of rows) yield `${row["line"]}\n`;
+    after = rows.at(-1)?.["id"];
   }
 }
 
