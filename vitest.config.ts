@@ -44,7 +44,9 @@ const workerTests = async () => ({
     restoreMocks: true,
   },
 });
-const repositoryTests = { test: { name: "repository", include: ["test/repository/**/*.test.ts"] } };
+const repositoryTests = {
+  test: { name: "repository", include: ["test/repository/**/*.test.ts"], isolate: false },
+};
 
 /** Tests over HTTP. `mode`: "deployed" for all of them against a deployed service, "smoke" for its smoke test. */
 const endToEnd = (mode: string) => ({

@@ -6,7 +6,9 @@ import { type BrowserContextOptions, chromium, type Page, type Response } from "
 import { afterAll, expect, onTestFinished } from "vitest";
 import { ORIGIN } from "./service.ts";
 
+// The shell has no windows, which take longer than the page.
 const USUAL_PLACES = [
+  "/usr/bin/chromium-headless-shell",
   "/usr/bin/chromium",
   "/usr/bin/chromium-browser",
   "/usr/bin/google-chrome",
