@@ -110,7 +110,8 @@ function formFor({ id, method, path, parameters, body, success }) {
     idempotencyKey.value
       ? ` Send the same again with the same ${IDEMPOTENCY_KEY}: it adds no second animal.`
       : " The animal may have been added.";
-  // A create survives a reload, without the API key, until it has succeeded.
+  // A create survives a reload, without the API key, until its outcome is known.
+  const keep = (create) => (create ? storage.session?.setItem(id, create) : storage.session?.removeItem(id));
   const kept = idempotencyKey && storage.session?.getItem(id);
   if (idempotencyKey) {
     renew();
@@ -119,7 +120,7 @@ function formFor({ id, method, path, parameters, body, success }) {
   if (kept) {
     [idempotencyKey.value, json.value] = JSON.parse(kept);
     details.open = true;
-    report("failure", "This request has not succeeded yet.", mayBeStored());
+    report("failure", "The outcome of this request is not known.", mayBeStored());
   }
   let used; // the Idempotency-Key of the animal that was added last, which a different one must not have
   json.oninput = () => {
@@ -128,7 +129,8 @@ function formFor({ id, method, path, parameters, body, success }) {
 
   form.onsubmit = async (event) => {
     event.preventDefault();
-    if (idempotencyKey) storage.session?.setItem(id, JSON.stringify([idempotencyKey.value, json.value]));
+    const before = storage.session?.getItem(id);
+    if (idempotencyKey) keep(JSON.stringify([idempotencyKey.value, json.value]));
     report("", "Sending…");
     response.replaceChildren();
     const sending = fetchText(method, path, fields);
@@ -141,10 +143,12 @@ function formFor({ id, method, path, parameters, body, success }) {
     const isOfKind = success.facts.startsWith("Array") ? Array.isArray(value) : value?.id !== undefined;
     const isSuccess = code === Number(success.name) && isOfKind;
     const isRejected = (code >= 400 && code < 500) || text?.includes("not carried out");
-    const other = code < 300 && !isSuccess ? ", but this is not the response of the service" : "";
-    report(isSuccess ? "success" : "failure", problem ?? linkTo(code, id), `${other}.`);
+    const isOurs = isSuccess || value?.code !== undefined;
+    const outcome = isSuccess ? "success" : "failure";
+    report(outcome, problem ?? linkTo(code, isOurs && id), problem || isOurs ? "." : ", but not from the service.");
+    if (isRejected) keep(before);
     if (idempotencyKey && isSuccess) {
-      storage.session?.removeItem(id);
+      keep();
       used = idempotencyKey.value;
       if (used) status.append(` To add the same animal once more, use a new ${IDEMPOTENCY_KEY}.`);
     } else if (idempotencyKey && !isRejected) status.append(mayBeStored());
@@ -202,10 +206,10 @@ function linked(headers, fields, form) {
   return [before.trimStart(), follow, after];
 }
 
-/** The status, with a link to its description. HTTP/2 has no text for a status. */
+/** The status, with a link to its description, or to all errors. HTTP/2 has no text for a status. */
 function linkTo(code, operation) {
-  const id = [`${operation}-${code}`, `error-${code}`, "errors"].find((id) => document.getElementById(id));
-  return element("a", { href: `#${id}` }, `Status ${code}`);
+  const ids = operation ? [`${operation}-${code}`, `error-${code}`] : [];
+  return element("a", { href: `#${ids.find((id) => document.getElementById(id)) ?? "errors"}` }, `Status ${code}`);
 }
 
 function parsed(text) {
