@@ -19,7 +19,8 @@ export function* insertStatements(query: (sql: string) => Row[]): Generator<stri
   const values = columns.map(literal).join(" || ', ' || ");
   const line = `'INSERT INTO pets (${columns.join(", ")}) VALUES (' || ${values} || ') ON CONFLICT DO NOTHING;'`;
   const last = table[0]?.["last"];
-  for (let after: unknown = 0; after !== undefined && after !== last; ) {
+  let after: unknown = 0;
+  while (after !== undefined && after !== last) {
     const rows = query(`SELECT id, ${line} AS line FROM pets WHERE id > ${after} AND id <= ${last}
       ORDER BY pets.id LIMIT ${PAGE}`);
     for (const row of rows) yield `${row["line"]}\n`;

@@ -142,16 +142,16 @@ function formFor({ id, method, path, parameters, body, success }) {
     const value = parsed(text);
     const isOfKind = success.facts.startsWith("Array") ? Array.isArray(value) : value?.id !== undefined;
     const isSuccess = code === Number(success.name) && isOfKind;
-    const isRejected = (code >= 400 && code < 500) || text?.includes("not carried out");
+    const isRejected = (code >= 400 && code < 500) || (value?.code && text.includes("not carried out"));
     const isOurs = isSuccess || value?.code !== undefined;
     const outcome = isSuccess ? "success" : "failure";
     report(outcome, problem ?? linkTo(code, isOurs && id), problem || isOurs ? "." : ", but not from the service.");
     if (isRejected) keep(before);
-    if (idempotencyKey && isSuccess) {
+    else if (idempotencyKey && isSuccess) {
       keep();
       used = idempotencyKey.value;
       if (used) status.append(` To add the same animal once more, use a new ${IDEMPOTENCY_KEY}.`);
-    } else if (idempotencyKey && !isRejected) status.append(mayBeStored());
+    } else if (idempotencyKey) status.append(mayBeStored());
     if (!problem) response.append(...linked(headers, fields, form), `\n${text || "(empty body)"}`);
   };
   return details;

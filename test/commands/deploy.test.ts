@@ -23,7 +23,7 @@ let failing = /$^/;
 /** Called for each event. */
 let onEvent = (_event: string): unknown => undefined;
 /** The commit that each environment serves. */
-const serving: Record<string, string> = {};
+let serving: Record<string, string> = {};
 
 const server = await startServer(async (request, response) => {
   const [, environment = "", path = ""] = /^\/(\w+)(\/.*)/.exec(request.url ?? "") ?? [];
@@ -90,8 +90,7 @@ afterAll(() => {
 
 beforeEach(() => {
   [events, failing, onEvent] = [[], /$^/, () => undefined];
-  delete serving["given"];
-  Object.assign(serving, { staging: "0ld", production: "0ld" });
+  serving = { staging: "0ld", production: "0ld" };
 });
 
 /** Runs `npm run deploy`, or the command for one environment. */
@@ -151,7 +150,7 @@ describe("npm run deploy", () => {
     const { status, errors } = await deploy();
     expect(errors).toMatch(RegExp(`${message}[\\s\\S]*${NEXT}`));
     expect(status).toBe(1);
-    expect(events).toEqual(expect.arrayContaining([SMOKE_TEST, ALL_TESTS]));
+    expect(events).toEqual(expect.arrayContaining(inStaging));
     expect(events.filter((event) => event.includes("production"))).toEqual([]);
   });
 });

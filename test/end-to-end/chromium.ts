@@ -16,9 +16,11 @@ const USUAL_PLACES = [
   "C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe",
 ];
 const executablePath = process.env["CHROMIUM"] || USUAL_PLACES.find((path) => existsSync(path));
-const args = ["--no-sandbox", "--disable-gpu", "--in-process-gpu", "--disable-background-networking"];
-args.push("--disable-component-update");
-args.push("--host-resolver-rules=MAP store.example localhost");
+const args = [
+  ...["--no-sandbox", "--disable-gpu", "--in-process-gpu"],
+  ...["--disable-background-networking", "--disable-component-update"],
+  "--host-resolver-rules=MAP store.example localhost",
+];
 const browser = executablePath ? await chromium.launch({ executablePath, args }) : undefined;
 afterAll(() => browser?.close());
 

@@ -126,16 +126,21 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     expect((await send()).text).toBe("✓ Success: Status 200.");
   });
 
-  it("takes a key as it was copied, and names the field whose value cannot be sent", async () => {
+  it("takes a key as it was copied, and focuses a field that is empty or cannot be sent", async () => {
     const { page } = await openForms((route) => route.fulfill({ status: 401 }));
-    const { button, send, field } = formOf(page, "createPet");
+    const { form, button, send, field } = formOf(page, "createPet");
     await page.getByLabel("API key").last().fill("  Bearer a-key~of/16+characters=  ");
     expect((await send()).request.headers()["authorization"]).toBe("Bearer a-key~of/16+characters=");
     const sent: string[] = [];
     page.on("request", (request) => sent.push(request.url()));
-    for (const control of [field("API key"), field(KEY)]) {
+    for (const [control, wrong] of [
+      [field("API key"), ""],
+      [field("API key"), "ключ"],
+      [form.locator("textarea"), ""],
+      [field(KEY), "ключ"],
+    ] as const) {
       const before = await control.inputValue();
-      await control.fill("ключ");
+      await control.fill(wrong);
       await button.press("Enter");
       expect(await control.evaluate((element) => element.matches(":focus"))).toBe(true);
       await control.fill(before);
