@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { Marked, type Token } from "marked";
 import { description } from "../../src/openapi/document.ts";
 import { printJson } from "../../src/values/json.ts";
-import { describeAll, operations } from "./reference.ts";
+import { describe } from "./reference.ts";
 
 const SITE = join(import.meta.dirname, "../../dist/site");
 const SOURCES = join(import.meta.dirname, "../../src/site");
@@ -55,43 +55,23 @@ export function buildSite(commit: string): void {
 /** What replaces each name in braces. */
 function pageParts(guide: string, commit: string): Record<string, string> {
   const { title, version, summary } = description.info;
-  const rows = operations.map(({ operationId, method, path, summary, deprecated }) => {
-    const link = `<a href="#${operationId}">${summary}</a>${deprecated ? " <mark>Deprecated</mark>" : ""}`;
-    return `<tr><td>${link}</td><td><code>${method} ${path}</code></td></tr>`;
-  });
-  const groups: { name: string; links: string[] }[] = [];
+  const contents: string[] = [];
   const sections: Token[][] = [];
-  for (const token of markdown.lexer(withFacts(guide)).filter(({ type }) => type !== "space")) {
+  for (const token of markdown.lexer(guide.replaceAll(/<!-- (\w+) -->/g, (_, name) => describe(name)))) {
     const { id, title } = headingOf(token.type === "heading" ? token["text"] : "");
-    const isNew = token.type === "hr" || isHeading(token, 2);
-    if (isHeading(token, 1)) groups.push({ name: title, links: [] });
-    else if (isNew) sections.push([token]);
-    else sections.at(-1)?.push(token);
-    if (isHeading(token, 2)) groups.at(-1)?.links.push(`<li><a href="#${id}">${title}</a></li>`);
+    if (isHeading(token, 1)) contents.push(`<li><strong>${title}</strong></li>`);
+    else if (isHeading(token, 2)) sections.push([token]);
+    else if (token.type !== "space") sections.at(-1)?.push(token);
+    if (isHeading(token, 2)) contents.push(`<li><a href="#${id}">${title}</a></li>`);
   }
   return {
     title,
     summary,
     version,
     commit: commit && `, built from commit <code>${commit}</code>`,
-    operations: rows.join("\n"),
-    contents: groups.map(({ name, links }) => `<li>${name}<ul>${links.join("\n")}</ul></li>`).join("\n"),
+    contents: contents.join("\n"),
     sections: sections.map(sectionOf).join("\n"),
   };
-}
-
-/** The guide with the facts at each comment. Throws if there are none, or if an operation is missing. */
-function withFacts(guide: string): string {
-  const facts = describeAll();
-  const page = guide.replaceAll(/<!-- (\w+) -->/g, (comment, name) => {
-    const text = facts.get(name);
-    if (!text) throw new Error(`${comment} in src/site/guide.md names nothing that is left to describe.`);
-    facts.delete(name);
-    return text;
-  });
-  const missing = operations.find(({ operationId }) => facts.has(operationId));
-  if (missing) throw new Error(`src/site/guide.md has no section with <!-- ${missing.operationId} -->.`);
-  return page;
 }
 
 /** Code, and each sentence before it that ends in a colon, follows the text up to the first subheading. */
@@ -100,7 +80,7 @@ function sectionOf(tokens: Token[], number: number): string {
   tokens.forEach((token, i) => {
     const introduces = token.raw.trimEnd().endsWith(":") && tokens[i + 1]?.type === "code";
     if (token.type === "code" || introduces) code.push(token);
-    else if (token.type !== "hr") (details.length > 0 || isHeading(token, 3) ? details : text).push(token);
+    else (details.length > 0 || isHeading(token, 3) ? details : text).push(token);
   });
   const parts = [inDiv("text", htmlOf(text)), inDiv("code", codeOf(code, number)), inDiv("text", htmlOf(details))];
   return `<section>\n${parts.join("")}</section>`;
@@ -129,9 +109,6 @@ function codeOf(tokens: Token[], section: number): string {
 /** A heading as HTML, and its fragment: what stands in {#…}, or the heading itself, as on GitHub. */
 function headingOf(text: string) {
   const [, title = "", fragment] = /^(.*?)(?: \{#(.+)\})?$/.exec(text) ?? [];
-  const ownFragment = title
-    .toLowerCase()
-    .replaceAll(/[^\w -]/g, "")
-    .replaceAll(" ", "-");
-  return { id: fragment ?? ownFragment, title: markdown.parseInline(title, { async: false }) };
+  const id = fragment ?? title.toLowerCase().match(/\w+/g)?.join("-");
+  return { id, title: markdown.parseInline(title, { async: false }) };
 }

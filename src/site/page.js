@@ -8,12 +8,7 @@ const IS_LOCAL = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname)
 const LOCAL_KEY = "local-development-key"; // that of `npm run dev`
 // An API key is never sent over plain HTTP, except on this machine.
 const ORIGIN = IS_LOCAL ? location.origin : `https://${location.host}`;
-const OUTCOMES = { success: "✓ Success: ", failure: "✗ Failure: " };
 const keys = []; // the fields for the API key, which is kept nowhere else, and is the same in all forms
-let storage = {};
-try {
-  storage = { local: localStorage, session: sessionStorage };
-} catch {} // The browser forbids it.
 
 /** A new element with these properties and children. */
 function element(name, properties = {}, ...children) {
@@ -48,10 +43,10 @@ for (const tab of tabs) {
     const { top } = tab.getBoundingClientRect();
     show(tab.textContent);
     window.scrollBy(0, tab.getBoundingClientRect().top - top); // The tab stays where it was clicked.
-    storage.local?.setItem("language", tab.textContent);
+    localStorage.setItem("language", tab.textContent);
   };
 }
-show(storage.local?.getItem("language"));
+show(localStorage.getItem("language"));
 
 for (const line of document.querySelectorAll(".request")) {
   const section = line.closest("section");
@@ -94,43 +89,38 @@ function formFor({ id, method, path, parameters, body, success }) {
   const send = element("button", {}, "Send");
   const controls = element("fieldset", {}, ...labels, send);
   const status = element("output");
-  const response = element("pre", { tabIndex: 0, role: "region", ariaLabel: "Response" });
-  const form = element("form", {}, controls, status, response);
+  const response = element("code");
+  const region = element("pre", { tabIndex: 0, role: "region", ariaLabel: `Response to ${id}` }, response);
+  const form = element("form", {}, controls, status, region);
   const details = element("details", { className: "form" }, element("summary", {}, "Send a request"), form);
 
   function report(outcome, ...text) {
     status.className = outcome;
-    status.replaceChildren(OUTCOMES[outcome] ?? "", ...text);
+    status.replaceChildren({ success: "✓ Success: ", failure: "✗ Failure: " }[outcome] ?? "", ...text);
   }
 
   const idempotencyKey = fields.find(({ name }) => name === IDEMPOTENCY_KEY)?.control;
   // Without HTTPS, browsers have no randomUUID.
-  const renew = () => (idempotencyKey.value = crypto.randomUUID?.() ?? "");
+  const renew = () => {
+    idempotencyKey.value = crypto.randomUUID?.() ?? "";
+  };
   const mayBeStored = () =>
     idempotencyKey.value
       ? ` Send the same again with the same ${IDEMPOTENCY_KEY}: it adds no second animal.`
       : " The animal may have been added.";
+  if (idempotencyKey) renew();
   // A create survives a reload, without the API key, until its outcome is known.
-  const keep = (create) => (create ? storage.session?.setItem(id, create) : storage.session?.removeItem(id));
-  const kept = idempotencyKey && storage.session?.getItem(id);
-  if (idempotencyKey) {
-    renew();
-    idempotencyKey.parentElement.after(element("button", { type: "button", onclick: renew }, `New ${IDEMPOTENCY_KEY}`));
-  }
+  const kept = sessionStorage.getItem(id);
   if (kept) {
     [idempotencyKey.value, json.value] = JSON.parse(kept);
     details.open = true;
-    report("failure", "The outcome of this request is not known.", mayBeStored());
+    report("failure", "The outcome is not known.", mayBeStored());
   }
-  let used; // the Idempotency-Key of the animal that was added last, which a different one must not have
-  json.oninput = () => {
-    if (used && used === idempotencyKey?.value) renew();
-  };
 
   form.onsubmit = async (event) => {
     event.preventDefault();
-    const before = storage.session?.getItem(id);
-    if (idempotencyKey) keep(JSON.stringify([idempotencyKey.value, json.value]));
+    const before = sessionStorage.getItem(id);
+    if (idempotencyKey) sessionStorage.setItem(id, JSON.stringify([idempotencyKey.value, json.value]));
     report("", "Sending…");
     response.replaceChildren();
     const sending = fetchText(method, path, fields);
@@ -144,14 +134,18 @@ function formFor({ id, method, path, parameters, body, success }) {
     const isSuccess = code === Number(success.name) && isOfKind;
     const isRejected = (code >= 400 && code < 500) || (value?.code && text.includes("not carried out"));
     const isOurs = isSuccess || value?.code !== undefined;
-    const outcome = isSuccess ? "success" : "failure";
-    report(outcome, problem ?? linkTo(code, isOurs && id), problem || isOurs ? "." : ", but not from the service.");
-    if (isRejected) keep(before);
-    else if (idempotencyKey && isSuccess) {
-      keep();
-      used = idempotencyKey.value;
-      if (used) status.append(` To add the same animal once more, use a new ${IDEMPOTENCY_KEY}.`);
-    } else if (idempotencyKey) status.append(mayBeStored());
+    // The description of the status, or that of all errors. HTTP/2 has no text for a status.
+    const about = isOurs && [`${id}-${code}`, `error-${code}`].find((id) => document.getElementById(id));
+    const link = element("a", { href: `#${about || "errors"}` }, `Status ${code}`);
+    const end = problem || isOurs ? "." : ", but not a complete response of the service.";
+    report(isSuccess ? "success" : "failure", problem ?? link, end);
+    if (isSuccess || (isRejected && !before)) sessionStorage.removeItem(id);
+    else if (isRejected) sessionStorage.setItem(id, before);
+    else if (idempotencyKey) status.append(mayBeStored());
+    if (isSuccess && idempotencyKey) {
+      renew();
+      status.append(` The next animal has a new ${IDEMPOTENCY_KEY}.`);
+    }
     if (!problem) response.append(...linked(headers, fields, form), `\n${text || "(empty body)"}`);
   };
   return details;
@@ -184,10 +178,8 @@ async function fetchText(method, path, fields) {
     if (response.type === "opaqueredirect") return { problem: "The response is a redirect, which is not followed" };
     return { code: response.status, headers: [...response.headers], text: await response.text() };
   } catch ({ name }) {
-    const timedOut = `There was no response within ${TIMEOUT} seconds`;
-    return {
-      problem: name === "TimeoutError" ? timedOut : "The service cannot be reached, or the connection was lost",
-    };
+    if (name === "TimeoutError") return { problem: `There was no response within ${TIMEOUT} seconds` };
+    return { problem: "There was no connection, or it was lost" };
   }
 }
 
@@ -204,12 +196,6 @@ function linked(headers, fields, form) {
     form.requestSubmit();
   };
   return [before.trimStart(), follow, after];
-}
-
-/** The status, with a link to its description, or to all errors. HTTP/2 has no text for a status. */
-function linkTo(code, operation) {
-  const ids = operation ? [`${operation}-${code}`, `error-${code}`] : [];
-  return element("a", { href: `#${ids.find((id) => document.getElementById(id)) ?? "errors"}` }, `Status ${code}`);
 }
 
 function parsed(text) {

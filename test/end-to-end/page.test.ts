@@ -17,7 +17,6 @@ const KEY = "Idempotency-Key";
 
 /** The languages of all examples whose code is visible. */
 const shown = (page: Page) => page.locator(".tabs > details:has(pre:visible) > summary").allTextContents();
-const shownIn = (language: string) => (GUIDE.match(/^```\n\n```python/gm) ?? []).map(() => language);
 
 const codeOf = async (page: Page) => (await page.locator("pre").allTextContents()).join();
 const filledIn = ({ address, key }: typeof PLACEHOLDERS) => `ANIMAL_STORE='${address}/v1'\nAPI_KEY='${key}'\n`;
@@ -65,13 +64,11 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     expect(await shown(page)).toContain("curl");
     const tab = page.locator("summary", { hasText: "JavaScript" }).last();
     await tab.scrollIntoViewIfNeeded();
-    const top = async () => (await tab.boundingBox())?.y ?? Number.NaN;
-    const before = await top();
+    const before = await tab.boundingBox();
     await tab.press("Enter");
-    expect(Math.abs((await top()) - before)).toBeLessThanOrEqual(1);
+    expect((await tab.boundingBox())?.y).toBeCloseTo(before?.y ?? 0, -1);
     await page.reload();
-    expect(await shown(page)).toEqual(expect.arrayContaining(shownIn("JavaScript")));
-    expect(await shown(page)).not.toContain("curl");
+    expect(new Set(await shown(page))).toEqual(new Set(["JavaScript"]));
     await page.getByRole("button", { name: "Copy" }).last().click();
     await page.getByRole("button", { name: "Copied" }).waitFor();
     expect(GUIDE).toContain(`\n${await page.evaluate("navigator.clipboard.readText()")}\`\`\``);
@@ -103,7 +100,7 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
 
   const ANIMAL = '{"id":9007199254740993,"name":"<img src=x onerror=alert(1)>"}';
   const HTML = "<h1>Welcome</h1>";
-  const OTHER = ", but not from the service";
+  const OTHER = ", but not a complete response of the service";
 
   it("sends what is filled in, follows the link to the next page, and takes only a list for a list", async () => {
     const { page } = await openForms();
@@ -128,22 +125,16 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
 
   it("takes a key as it was copied, and focuses a field that is empty or cannot be sent", async () => {
     const { page } = await openForms((route) => route.fulfill({ status: 401 }));
-    const { form, button, send, field } = formOf(page, "createPet");
+    const { button, send, field } = formOf(page, "createPet");
     await page.getByLabel("API key").last().fill("  Bearer a-key~of/16+characters=  ");
     expect((await send()).request.headers()["authorization"]).toBe("Bearer a-key~of/16+characters=");
     const sent: string[] = [];
     page.on("request", (request) => sent.push(request.url()));
-    for (const [control, wrong] of [
-      [field("API key"), ""],
-      [field("API key"), "ключ"],
-      [form.locator("textarea"), ""],
-      [field(KEY), "ключ"],
-    ] as const) {
-      const before = await control.inputValue();
-      await control.fill(wrong);
+    // The browser focuses the first field that is wrong.
+    for (const [name, wrong] of Object.entries({ JSON: "", [KEY]: "ключ", "API key": "ключ" })) {
+      await field(name).fill(wrong);
       await button.press("Enter");
-      expect(await control.evaluate((element) => element.matches(":focus"))).toBe(true);
-      await control.fill(before);
+      expect(await field(name).evaluate((element) => element.matches(":focus"))).toBe(true);
     }
     expect(sent).toEqual([]);
   });
@@ -159,10 +150,8 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
       [502, HTML, `Status 502${OTHER}.${AGAIN}`],
       [429, "error code: 1015", `Status 429${OTHER}.`],
       [200, HTML, `Status 200${OTHER}.${AGAIN}`],
-      [201, HTML, `Status 201${OTHER}.${AGAIN}`],
       [201, ANIMAL.slice(0, -1), `Status 201${OTHER}.${AGAIN}`],
-      [500, '{"code":"internal_error"}', `Status 500.${AGAIN}`],
-      [0, "", `The service cannot be reached, or the connection was lost.${AGAIN}`],
+      [0, "", `There was no connection, or it was lost.${AGAIN}`],
     ];
     let [status, body] = [0, ""];
     const { page } = await openForms(async (route) => {
@@ -172,33 +161,24 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     const { form, send, field } = formOf(page, "createPet");
     const textarea = form.locator("textarea");
     const json = '{"name":"Rex","categoryId":9223372036854775807}';
-    await textarea.fill(json);
     const key = await field(KEY).inputValue();
     for (const [code, text, shown, isKept = true] of answers) {
       [status, body] = [code, text];
+      await textarea.fill(code === 429 ? "{}" : json);
       expect((await send()).text).toBe(`✗ Failure: ${shown}`);
       const kept = await page.evaluate("sessionStorage.getItem('createPet')");
       expect(kept).toBe(isKept ? JSON.stringify([key, json]) : null);
     }
     await page.reload();
-    expect(await form.locator("output").innerText()).toBe(
-      `✗ Failure: The outcome of this request is not known.${AGAIN}`,
-    );
+    expect(await form.locator("output").innerText()).toBe(`✗ Failure: The outcome is not known.${AGAIN}`);
     [status, body] = [201, ANIMAL];
     const { request, ...got } = await send();
     expect([request.headers()["idempotency-key"], request.postData()]).toEqual([key, json]);
-    const text = `✓ Success: Status 201. To add the same animal once more, use a new ${KEY}.`;
-    expect(got).toEqual({ text, body: expect.stringContaining(`\n${ANIMAL}`) });
-    expect(await form.locator("img").count()).toBe(0);
-    // Sent twice by mistake, it is the same animal. A different one has a new key.
-    expect((await send()).request.headers()["idempotency-key"]).toBe(key);
-    await textarea.fill("{}");
-    const next = await field(KEY).inputValue();
-    expect([next.length, next === key]).toEqual([36, false]);
-    await form.getByRole("button", { name: `New ${KEY}` }).click();
-    expect(await field(KEY).inputValue()).not.toBe(next);
+    expect(got.text).toBe(`✓ Success: Status 201. The next animal has a new ${KEY}.`);
+    expect(got.body).toContain(`\n${ANIMAL}`);
+    expect(await field(KEY).inputValue()).toMatch(RegExp(`^(?!${key})[\\w-]{36}$`));
     await page.reload();
-    expect(await textarea.inputValue()).not.toBe("{}");
+    expect(await textarea.inputValue()).not.toBe(json);
   });
 
   it("breaks no line of a program on a wide screen, where an example stays in view beside what is read", async () => {
@@ -224,12 +204,9 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     const { page } = await openPage(`${ORIGIN}#createPet-body`, { viewport: { width: 1440, height: 900 } });
     await page.locator("nav").getByRole("link", { name: "Versions" }).press("Enter");
     expect(await page.locator("nav a:target-current").allTextContents()).toEqual(["Versions"]);
-    // A phone, and 1440 × 900 at 200 %.
-    for (const viewport of [
-      { width: 390, height: 844 },
-      { width: 720, height: 450 },
-    ]) {
-      await page.setViewportSize(viewport);
+    // A phone, and 1440 pixels at 200 %.
+    for (const width of [390, 720]) {
+      await page.setViewportSize({ width, height: 450 });
       await page.goto(`${ORIGIN}#createPet-body`);
       const bar = await boxOf(page, ".contents");
       expect(bar.y).toBe(0);
@@ -239,7 +216,7 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
       expect((await boxOf(page, "#contents")).y).toBeLessThan(bar.height + 24);
       await page.locator("#contents").getByRole("link", { name: "Pagination" }).press("Enter");
       expect(await page.locator("#contents").isVisible()).toBe(false);
-      expect((await boxOf(page, "#pagination")).y).toBeLessThan(viewport.height / 2);
+      expect((await boxOf(page, "#pagination")).y).toBeLessThan(225);
     }
   });
 
@@ -263,12 +240,11 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     const text = plain(await page.locator("main").innerText());
     const missing: string[] = [];
     JSON.stringify([description.paths, description.components], (keyword, value) => {
-      if (["Allow", "Worker-Version"].includes(keyword)) return; // Callers do not need them.
       if (keyword === "description" && !text.includes(plain(value))) missing.push(value);
       return typeof value === "bigint" ? String(value) : value;
     });
     expect(missing).toEqual([]);
     for (const tab of await page.locator("summary", { hasText: "Python" }).all()) await tab.click();
-    expect(await shown(page)).toEqual(shownIn("Python"));
+    expect(new Set(await shown(page))).toEqual(new Set(["Python"]));
   });
 });

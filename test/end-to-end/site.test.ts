@@ -44,6 +44,7 @@ it("links only to what exists, on its own origin, and has what the service and a
   expect(new Set(ids).size).toBe(ids.length);
   expect(ids).toContain(/#[^>]+/.exec(DEPRECATION_HEADERS.Link)?.[0]);
   for (const status of Object.values(STATUS)) expect(ids).toContain(`#error-${status}`);
+  for (const { operationId } of operations) expect(ids).toContain(`#${operationId}-responses`);
   expect(links.filter((link) => link.startsWith("#") && !ids.includes(link))).toEqual([]);
   for (const path of new Set(links.filter((link) => !/^(#|data:,)/.test(link)))) {
     expect((await send(ORIGIN + path)).status, path).toBe(200);
