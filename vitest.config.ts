@@ -30,6 +30,9 @@ const ittyRouter: Plugin = {
   load: { filter: { id: /\/node_modules\/itty-router\// }, handler: (id) => readFile(id, "utf8") },
 };
 
+// One runtime or process for several files starts faster than one for each. So a test undoes what it changes.
+const SHARED = { isolate: false, restoreMocks: true };
+
 const workerTests = async () => ({
   plugins: [await workersRuntime(), ittyRouter],
   test: {
@@ -38,15 +41,9 @@ const workerTests = async () => ({
     setupFiles: ["test/worker/setup.ts"],
     // The pool for Workers ignores the source maps of cached modules: failures would point at the wrong lines.
     fsModuleCache: false,
-    // One runtime for all files starts faster than one for each. It is safe because every test starts with an empty
-    // database and without mocks.
-    isolate: false,
-    restoreMocks: true,
+    ...SHARED,
   },
 });
-const repositoryTests = {
-  test: { name: "repository", include: ["test/repository/**/*.test.ts"], isolate: false },
-};
 
 /** Tests over HTTP. `mode`: "deployed" for all of them against a deployed service, "smoke" for its smoke test. */
 const endToEnd = (mode: string) => ({
@@ -56,11 +53,14 @@ const endToEnd = (mode: string) => ({
     globalSetup: `test/end-to-end/${mode === "test" ? "local" : "deployed"}-setup.ts`,
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    ...SHARED,
     expect: { poll: { timeout: 30_000 } },
   },
 });
 
-const commandTests = { test: { name: "commands", include: ["test/commands/**/*.test.ts"], testTimeout: 120_000 } };
+const otherTests = {
+  test: { name: "other", include: ["test/{commands,repository}/**/*.test.ts"], testTimeout: 120_000, ...SHARED },
+};
 
 export default defineConfig(async ({ mode }) => ({
   test: {
@@ -69,6 +69,6 @@ export default defineConfig(async ({ mode }) => ({
     maxWorkers: 2,
     // The service logs the use of its keys, which tests change all the time.
     onConsoleLog: (line: string) => !line.includes(" is in use (logged once an hour)"),
-    projects: mode === "test" ? [await workerTests(), repositoryTests, endToEnd(mode), commandTests] : [endToEnd(mode)],
+    projects: mode === "test" ? [await workerTests(), endToEnd(mode), otherTests] : [endToEnd(mode)],
   },
 }));

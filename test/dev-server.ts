@@ -9,11 +9,10 @@ import { end, launch } from "./processes.ts";
 
 /** The key of every fresh copy. */
 export const LOCAL_KEY = "local-development-key";
-export const KEY = { Authorization: `Bearer ${LOCAL_KEY}` };
 
 const START = 45_000; // milliseconds
 
-export interface DevServer {
+interface DevServer {
   folder: string;
   /** For example http://localhost:8787. */
   origin: string;
@@ -60,7 +59,7 @@ export async function startDev(folder: string, ...flags: string[]): Promise<DevS
 }
 
 /** Whether the URL answers. A request that arrives while the runtime restarts may never be answered. */
-export async function answers(url: string): Promise<boolean> {
+async function answers(url: string): Promise<boolean> {
   return fetch(url, { signal: AbortSignal.timeout(2_000) }).then(
     () => true,
     () => false,
