@@ -151,6 +151,7 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
       [429, "error code: 1015", `Status 429${OTHER}.`],
       [200, HTML, `Status 200${OTHER}.${AGAIN}`],
       [201, ANIMAL.slice(0, -1), `Status 201${OTHER}.${AGAIN}`],
+      [500, '{"code":"internal_error"}', `Status 500.${AGAIN}`],
       [0, "", `There was no connection, or it was lost.${AGAIN}`],
     ];
     let [status, body] = [0, ""];
