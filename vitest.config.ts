@@ -31,7 +31,7 @@ const ittyRouter: Plugin = {
 };
 
 // One runtime or process for several files starts faster than one for each. So a test undoes what it changes.
-const SHARED = { isolate: false, restoreMocks: true };
+const SHARED = { isolate: false, restoreMocks: true, unstubEnvs: true };
 
 const workerTests = async () => ({
   plugins: [await workersRuntime(), ittyRouter],

@@ -1,5 +1,5 @@
 // The facts of the OpenAPI description as Markdown, for the guide: each operation complete in itself, objects, and one
-// table of errors. A keyword that the page does not show stops the build.
+// table of errors. If a schema, a parameter or a header has a keyword that is not known here, the build stops.
 
 import { STATUS } from "../../src/http/errors.ts";
 import { description } from "../../src/openapi/document.ts";
@@ -67,7 +67,7 @@ function describeObject(component: string, id: string): string {
 
 /** A parameter, a property or a response header. */
 function describeField(id: string, { name, in: place, required, schema, example: _, ...field }: Field): string {
-  const { description, ...rest } = field;
+  const { description, ...rest } = field; // `rest`: what typeOf rejects.
   const presence = required === undefined ? required : required ? "required" : "optional";
   return item(`${id}-${name}`, name, [place, presence, typeOf({ ...schema, ...rest }, name)], description);
 }
@@ -85,7 +85,7 @@ function describeErrors(): string {
 }
 
 const asCode = (text: unknown) => `\`${text}\``;
-/** What each keyword of a schema says. The text of a field says what its pattern requires. */
+/** What each keyword of a schema says. Patterns and examples are for tools. */
 const WORDS: { [Keyword in keyof JsonSchema]: (value: Required<JsonSchema>[Keyword], name: string) => string } = {
   $ref: (_, name) => (schemas[name]?.type === "object" ? `[${name}](#${name})` : typeOf(schemas[name] ?? {}, name)),
   type: (type) => (type === "array" ? "" : type),

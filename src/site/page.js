@@ -100,9 +100,9 @@ function formFor({ id, method, path, parameters, body, success }) {
   }
 
   const idempotencyKey = fields.find(({ name }) => name === IDEMPOTENCY_KEY)?.control;
-  // Without HTTPS, browsers have no randomUUID.
+  // Not randomUUID, which browsers have only with HTTPS.
   const renew = () => {
-    idempotencyKey.value = crypto.randomUUID?.() ?? "";
+    idempotencyKey.value = crypto.getRandomValues(new BigUint64Array(2)).join("-");
   };
   const mayBeStored = () =>
     idempotencyKey.value

@@ -49,5 +49,4 @@ it("takes no folder that is not the root of a repository, or whose Git does not 
   vi.stubEnv("PATH", "");
   expect(committed).toThrow("git rev-parse failed: spawnSync git ENOENT");
   expect(currentCommit()).toBe("");
-  vi.unstubAllEnvs();
 });

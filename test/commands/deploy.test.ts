@@ -221,7 +221,6 @@ it("Wrangler itself knows the flags, writes the report, and keeps the names of t
   vi.stubEnv("WRANGLER_CI_OVERRIDE_NAME", "other");
   const flags = ["--env", "staging", "--tag", commit, "--dry-run", "--outdir", join(folder, "dist")];
   wrangler(["deploy", ...flags], { env: { WRANGLER_OUTPUT_FILE_PATH, IN_DEPLOYMENT: "true" }, output: "pipe" });
-  vi.unstubAllEnvs();
   const [, report = ""] = readFileSync(WRANGLER_OUTPUT_FILE_PATH, "utf8").split("\n");
   expect(JSON.parse(report)).toMatchObject({ type: "deploy", worker_name: "animal-store-staging" });
   expect(readFileSync(join(folder, "dist/index.js"), "utf8")).toMatch(/^(async )?function createPet\(/m);

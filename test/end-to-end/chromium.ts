@@ -6,7 +6,7 @@ import { type BrowserContextOptions, chromium, type Page, type Response } from "
 import { afterAll, expect, onTestFinished } from "vitest";
 import { ORIGIN } from "./service.ts";
 
-// The shell has no windows, which take longer than the page.
+// The headless shell first, because it starts and draws faster.
 const USUAL_PLACES = [
   ...["/usr/bin/chromium-headless-shell", "/usr/bin/chromium", "/usr/bin/google-chrome"],
   "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",

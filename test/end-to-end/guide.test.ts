@@ -1,7 +1,7 @@
 // Runs every example of the page as a reader pastes it, so a reader's first calls work in each language and get what
-// the page shows, and behind a network that fails, where an example must fail and say why. Four things are replaced:
+// the page shows, and behind a network that fails, where an example must fail and say why. Some things are replaced:
 // lists start after the animals that earlier tests and runs have added, each category is one that a JavaScript number
-// would round, where nothing answers, 30 seconds are 1, and an example that waits before it retries waits less.
+// would round, where nothing answers, 30 seconds are 1, and an example that retries waits less, or retries less often.
 
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
