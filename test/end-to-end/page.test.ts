@@ -18,7 +18,8 @@ const KEY = "Idempotency-Key";
 const shown = (page: Page) => page.locator(".tabs > details:has(pre:visible) > summary").allTextContents();
 
 const codeOf = async (page: Page) => (await page.locator("pre").allTextContents()).join();
-const filledIn = ({ address, key }: typeof PLACEHOLDERS) => `ANIMAL_STORE='${address}/v1'\nAPI_KEY='${key}'\n`;
+const filledIn = ({ address, key }: typeof PLACEHOLDERS) =>
+  `export ANIMAL_STORE='${address}/v1'\nexport API_KEY='${key}'\n`;
 
 /** Where an element is, in the window. */
 const boxOf = async (page: Page, selector: string) =>
