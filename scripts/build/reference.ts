@@ -1,5 +1,5 @@
 // The facts of the OpenAPI description as Markdown, for the guide: each operation complete in itself, objects, and one
-// table of errors. If a schema, a parameter or a header has a keyword that is not known here, the build stops.
+// table of errors. A keyword that is not known here stops the build.
 
 import { STATUS } from "../../src/http/errors.ts";
 import { description } from "../../src/openapi/document.ts";
@@ -24,11 +24,14 @@ export function describe(name: string): string {
 }
 
 export function describeOperation({ operationId: id, method, path, parameters, responses, ...operation }: Operation) {
+  const { tags: _, summary: __, deprecated: ___, description: text, requestBody, ...rest } = operation;
+  expectNone(rest, id);
   const fields = [API_KEY, ...parameters].map((parameter) => describeField(id, { required: false, ...parameter }));
-  const body = operation.requestBody?.content["application/json"].schema;
+  const body = requestBody?.content["application/json"].schema;
   const [successes, errors] = [[] as string[], [] as string[]];
   const headers = new Map<string, string>();
-  for (const [status, { description, headers: own, content }] of Object.entries(responses)) {
+  for (const [status, { description, headers: own, content, ...rest }] of Object.entries(responses)) {
+    expectNone(rest, status);
     const type = content ? typeOf(content["application/json"].schema, status) : "no body";
     if (Number(status) >= 400) errors.push(`[${status}](#error-${status})`);
     else successes.push(item(`${id}-${status}`, status, [type], description));
@@ -37,7 +40,7 @@ export function describeOperation({ operationId: id, method, path, parameters, r
   }
   return `<p class="request"><code><strong>${method}</strong> ${path}</code> <small>${id}</small></p>
 
-${operation.description}
+${text}
 
 ### Parameters {#${id}-parameters}
 
@@ -62,14 +65,16 @@ function describeObject(component: string, id: string): string {
     describeField(id, { name, required: required.includes(name), description, schema }),
   );
   if (!description) throw new Error(`There is no ${component} to describe.`);
-  return `${description} ${typeOf(rest, component)}\n\n${fields.join("\n")}`;
+  expectNone(rest, component);
+  return `${description}\n\n${fields.join("\n")}`;
 }
 
 /** A parameter, a property or a response header. */
 function describeField(id: string, { name, in: place, required, schema, example: _, ...field }: Field): string {
-  const { description, ...rest } = field; // `rest`: what typeOf rejects.
+  const { description, ...rest } = field;
+  expectNone(rest, name);
   const presence = required === undefined ? required : required ? "required" : "optional";
-  return item(`${id}-${name}`, name, [place, presence, typeOf({ ...schema, ...rest }, name)], description);
+  return item(`${id}-${name}`, name, [place, presence, typeOf(schema, name)], description);
 }
 
 /** A table of the errors of all operations. If their texts about one differ, each text names its operations. */
@@ -87,7 +92,11 @@ function describeErrors(): string {
 const asCode = (text: unknown) => `\`${text}\``;
 /** What each keyword of a schema says. Patterns and examples are for tools. */
 const WORDS: { [Keyword in keyof JsonSchema]: (value: Required<JsonSchema>[Keyword], name: string) => string } = {
-  $ref: (_, name) => (schemas[name]?.type === "object" ? `[${name}](#${name})` : typeOf(schemas[name] ?? {}, name)),
+  $ref: ($ref, name) => {
+    const component = nameOf({ $ref });
+    const schema = schemas[component] ?? {};
+    return schema.type === "object" ? `[${component}](#${component})` : typeOf(schema, name);
+  },
   type: (type) => (type === "array" ? "" : type),
   items: (items, name) => `Array of ${typeOf(items, name)}`,
   format: (format) => (format === "int64" ? "[int64](#large-integers-int64)" : format),
@@ -105,10 +114,14 @@ const WORDS: { [Keyword in keyof JsonSchema]: (value: Required<JsonSchema>[Keywo
 function typeOf(schema: JsonSchema, name: string): string {
   const words = Object.entries(schema).map(([keyword, value]) => {
     const say = (WORDS as Record<string, (value: unknown, name: string) => string>)[keyword];
-    if (!say) throw new Error(`scripts/build/reference.ts does not show the keyword ${keyword} of ${name}.`);
-    return say(value, keyword === "$ref" ? nameOf(schema) : name);
+    return say ? say(value, name) : expectNone({ [keyword]: value }, name);
   });
   return words.filter(Boolean).join(" · ");
+}
+
+function expectNone(keywords: object, name: string): void {
+  const [keyword] = Object.keys(keywords);
+  if (keyword) throw new Error(`scripts/build/reference.ts does not show the keyword ${keyword} of ${name}.`);
 }
 
 const nameOf = ({ $ref = "" }: JsonSchema) => $ref.replace("#/components/schemas/", "");

@@ -4,7 +4,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { Marked, type Token } from "marked";
+import { Marked, type Token, type Tokens } from "marked";
 import { description } from "../../src/openapi/document.ts";
 import { printJson } from "../../src/values/json.ts";
 import { describe } from "./reference.ts";
@@ -58,11 +58,12 @@ function pageParts(guide: string, commit: string): Record<string, string> {
   const contents: string[] = [];
   const sections: Token[][] = [];
   for (const token of markdown.lexer(guide.replaceAll(/<!-- (\w+) -->/g, (_, name) => describe(name)))) {
-    const { id, title } = headingOf(token.type === "heading" ? token["text"] : "");
-    if (isHeading(token, 1)) contents.push(`<li><strong>${title}</strong></li>`);
-    else if (isHeading(token, 2)) sections.push([token]);
-    else if (token.type !== "space") sections.at(-1)?.push(token);
-    if (isHeading(token, 2)) contents.push(`<li><a href="#${id}">${title}</a></li>`);
+    if (isHeading(token, 1)) contents.push(`<li><strong>${token.text}</strong></li>`);
+    else if (isHeading(token, 2)) {
+      const { id, title } = headingOf(token.text);
+      contents.push(`<li><a href="#${id}">${title}</a></li>`);
+      sections.push([token]);
+    } else if (token.type !== "space") sections.at(-1)?.push(token);
   }
   return {
     title,
@@ -88,7 +89,8 @@ function sectionOf(tokens: Token[], number: number): string {
 
 const inDiv = (name: string, html: string) => html && `<div class="${name}">\n${html}</div>\n`;
 const htmlOf = (tokens: Token[]): string => markdown.parser(tokens);
-const isHeading = (token: Token, depth: number) => token.type === "heading" && token["depth"] === depth;
+const isHeading = (token: Token, depth: number): token is Tokens.Heading =>
+  token.type === "heading" && token["depth"] === depth;
 
 /** Programs that follow each other are tabs, of which the browser keeps one open, because they have the same `name`. */
 function codeOf(tokens: Token[], section: number): string {

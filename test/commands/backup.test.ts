@@ -109,7 +109,7 @@ it("is loaded by Wrangler, twice, and is the same when it is saved again", async
   const tables = readdirSync("migrations").map((name) => readFileSync(`migrations/${name}`, "utf8"));
   writeFileSync(file, [...tables, lines, lines].join(""));
   await run("npx", ["wrangler", "d1", "execute", "DB", "--local", "--file", file], project);
-  const backup = (...args: string[]) => outcome(launch(process.execPath, ["scripts/backup.ts", ...args], project));
+  const backup = (...args: string[]) => outcome(launch("npm", ["run", "--silent", "backup", "--", ...args], project));
   expect(await backup("local", again)).toEqual({ status: 0, output: `Saved local in ${again}.\n`, errors: "" });
   expect(readFileSync(again, "utf8")).toBe(lines);
   if (!WINDOWS) expect(statSync(again).mode & 0o777).toBe(0o600);

@@ -63,6 +63,8 @@ it("is not built with a keyword that it does not show", () => {
   const [parameter = expect.fail()] = operation.parameters;
   const describeWith = (changed: object) => () =>
     describeOperation({ ...operation, parameters: [Object.assign({ ...parameter }, changed)] });
+  const withCallbacks = Object.assign({ ...operation }, { callbacks: {} });
+  expect(() => describeOperation(withCallbacks)).toThrow("the keyword callbacks of listPets");
   expect(describeWith({ explode: true })).toThrow("the keyword explode of limit");
   expect(describeWith({ schema: { type: "array", uniqueItems: true } })).toThrow("the keyword uniqueItems of limit");
 });
