@@ -1,7 +1,5 @@
-import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 
 // Wrangler is large, and tests start it dozens of times, so what is compiled of it is kept.
@@ -23,18 +21,11 @@ async function workersRuntime() {
   });
 }
 
-// Loads its files without their source maps: these refer to sources that the package does not contain, and Vite warns
-// about it.
-const ittyRouter: Plugin = {
-  name: "itty-router-without-source-maps",
-  load: { filter: { id: /\/node_modules\/itty-router\// }, handler: (id) => readFile(id, "utf8") },
-};
-
 // One runtime or process for several files starts faster than one for each. So a test undoes what it changes.
 const SHARED = { isolate: false, restoreMocks: true, unstubEnvs: true };
 
 const workerTests = async () => ({
-  plugins: [await workersRuntime(), ittyRouter],
+  plugins: [await workersRuntime()],
   test: {
     name: "worker",
     include: ["test/worker/**/*.test.ts"],
