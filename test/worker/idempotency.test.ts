@@ -8,6 +8,7 @@ import {
   createPet,
   expectBody,
   expectError,
+  noteCorrections,
   type RequestOptions,
   UNAVAILABLE,
 } from "./call.ts";
@@ -130,6 +131,7 @@ describe("the Idempotency-Keys of different callers", () => {
 
   it("are stored with their caller and the time, which a repeated create does not change", async () => {
     const first = await createWith(OLD);
+    await noteCorrections();
     await env.DB.exec("UPDATE pets SET created_at = 1");
     expectBody(await createWith(NEW), 201, first.text);
     const row = await env.DB.prepare("SELECT created_by, created_at FROM pets").first();

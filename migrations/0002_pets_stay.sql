@@ -1,0 +1,25 @@
+-- Animals stay as they were added: no operation changes or removes one, so a DELETE or an UPDATE by hand or in a
+-- migration is an accident. To correct or remove animals, an operator first notes each of them here, with the reason,
+-- which exempts it for an hour and stays as a log.
+CREATE TABLE IF NOT EXISTS corrections (
+  pet_id INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  noted_at INTEGER NOT NULL DEFAULT (unixepoch())
+) STRICT;
+
+CREATE INDEX IF NOT EXISTS corrections_by_pet ON corrections (pet_id, noted_at);
+
+CREATE TRIGGER IF NOT EXISTS pets_stay BEFORE DELETE ON pets
+WHEN NOT EXISTS (SELECT 1 FROM corrections WHERE pet_id = OLD.id AND noted_at > unixepoch() - 3600)
+BEGIN
+  SELECT RAISE(ABORT, 'Animals stay. To remove some, first note their ids in corrections (docs/OPERATIONS.md).');
+END;
+
+-- Values are compared, because repeating a create with its Idempotency-Key updates its row without changing it.
+CREATE TRIGGER IF NOT EXISTS pets_stay_unchanged BEFORE UPDATE ON pets
+WHEN (NEW.id, NEW.name, NEW.category_id, NEW.status, NEW.idempotency_key, NEW.created_by, NEW.created_at)
+  IS NOT (OLD.id, OLD.name, OLD.category_id, OLD.status, OLD.idempotency_key, OLD.created_by, OLD.created_at)
+  AND NOT EXISTS (SELECT 1 FROM corrections WHERE pet_id = OLD.id AND noted_at > unixepoch() - 3600)
+BEGIN
+  SELECT RAISE(ABORT, 'Animals stay. To change some, first note their ids in corrections (docs/OPERATIONS.md).');
+END;
