@@ -81,15 +81,13 @@ export async function runStatement<T>(
     }
   } catch (failure) {
     const message = messageOf(failure);
-    const isBehind = /no such (table|column)|no column named/.test(message);
-    const cause = isBehind ? new Error(`${message} (Are the migrations applied? ${MIGRATE})`) : failure;
+    const isBehind = /no such (table|column|index)|no column named/.test(message);
+    const cause = isBehind ? new Error(`${message} (Are the migrations applied? See docs/OPERATIONS.md)`) : failure;
     throw new StatementFailed(cause, effect === "write");
   } finally {
     clearTimeout(timer);
   }
 }
-
-const MIGRATE = "npx wrangler d1 migrations apply DB --env <environment> --remote";
 
 // Repeating a statement immediately makes these worse.
 const OVERLOADED = /overloaded|queued|(CPU time|memory) limit/i;

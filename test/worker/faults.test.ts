@@ -142,16 +142,23 @@ describe("any other failure is a 500 that reveals nothing, and its cause is logg
     expectLogged("internal_error", cause);
   });
 
+  const REMEDY = "SQLITE_ERROR (Are the migrations applied? See docs/OPERATIONS.md)";
+
   it.each([
-    ["all migrations", reset],
-    ["the last one", () => env.DB.exec("ALTER TABLE pets RENAME COLUMN status TO later")],
-  ])("before %s, with the command that applies them", async (_, goBack) => {
-    await goBack();
+    ["table", reset],
+    ["column", () => env.DB.exec("ALTER TABLE pets RENAME COLUMN status TO later")],
+  ])("if a %s is missing, with where to look", async (_, remove) => {
+    await remove();
     await performAll(env.DB, ({ status }) => {
       expect(status).toBe(500);
-      const remedy = "(Are the migrations applied? npx wrangler d1 migrations apply DB --env <environment> --remote)";
-      expectLogged("internal_error", `SQLITE_ERROR ${remedy}`);
+      expectLogged("internal_error", REMEDY);
     });
+  });
+
+  it("if the index of a filter is missing, with where to look", async () => {
+    await env.DB.exec("DROP INDEX pets_by_status");
+    expectError(await call("/v1/pets?status=sold", { headers }), INTERNAL);
+    expectLogged("internal_error", REMEDY);
   });
 });
 
