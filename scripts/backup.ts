@@ -7,43 +7,62 @@ import { rename, rm, writeFile } from "node:fs/promises";
 import { ENVIRONMENTS } from "./environment.ts";
 import { wrangler } from "./wrangler.ts";
 
-// Rows, of which the longest have some 10 KB. Starting Wrangler for each page takes a second.
-const PAGE = 1000;
+// Animals. The longest have some 9 KB, and D1 returns at most 50 MB. Each page starts Wrangler, which takes a second.
+const PAGE = 4000;
+
+// Moves it past the ids of all animals that were added since the backup: D1 has not added 1,000 in each second since
+// 1970. First, because a load can be cut off.
+const MOVE_COUNTER = `\
+INSERT INTO sqlite_sequence SELECT 'pets', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'pets');
+UPDATE sqlite_sequence SET seq = 1000000 + max(seq, 1000 * unixepoch()) WHERE name = 'pets';
+`;
 
 type Row = Record<string, unknown>;
 
-/** A line for each animal, in the order of ids. A new column is covered by itself. `query` runs a SELECT. */
-export function* insertStatements(query: (sql: string) => Row[]): Generator<string> {
+/** Called after each page: how many animals were read, and up to which of the ids. */
+type OnPage = (count: number, id: string, lastId: string) => void;
+
+/**
+ * The text of a backup: first what moves the counter of ids, and then a line for each animal, in the order of ids, such
+ * as `INSERT INTO pets (id, name, …) VALUES (1, 'Rex', …) ON CONFLICT DO NOTHING;`. A new column is covered by itself.
+ * `query` runs a SELECT. Throws if the last animals are removed meanwhile.
+ */
+export function* sqlOf(query: (sql: string) => Row[], onPage: OnPage = () => {}): Generator<string> {
   const table = query("SELECT name, (SELECT max(id) FROM pets) AS last FROM pragma_table_info('pets')");
   const columns = table.map(({ name }) => String(name));
-  const values = columns.map(literal).join(" || ', ' || ");
-  const line = `'INSERT INTO pets (${columns.join(", ")}) VALUES (' || ${values} || ') ON CONFLICT DO NOTHING;'`;
-  const last = table[0]?.["last"];
-  let after: unknown = 0;
-  while (after !== undefined && after !== last) {
-    const rows = query(`SELECT id, ${line} AS line FROM pets WHERE id > ${after} AND id <= ${last}
+  const last = String(table[0]?.["last"] ?? 0);
+  yield MOVE_COUNTER;
+  let [count, after] = [0, "0"];
+  while (after !== last) {
+    const page = query(`SELECT ${columns.map(literalOf).join(", ")} FROM pets WHERE id > ${after} AND id <= ${last}
       ORDER BY pets.id LIMIT ${PAGE}`);
-    for (const row of rows) yield `${row["line"]}\n`;
-    after = rows.at(-1)?.["id"];
+    if (page.length === 0) throw new Error("Animals were removed while they were saved: run this again.");
+    for (const row of page) {
+      const values = Object.values(row).join(", ");
+      yield `INSERT INTO pets (${columns.join(", ")}) VALUES (${values}) ON CONFLICT DO NOTHING;\n`;
+    }
+    count += page.length;
+    after = String(page.at(-1)?.["id"]);
+    onPage(count, after, last);
   }
 }
 
 /**
- * The SQL that prints the literal of a column's value, exactly. quote() does that, except for a text with a line break,
- * with U+0000, where it ends for SQLite, or with BEGIN TRANSACTION, which Wrangler changes in files. These are printed
- * as hexadecimal digits. (The pattern has an underscore, because Wrangler rejects a command with these words.)
+ * Selects the literal of a column's value, exactly, such as `'Rex'`. quote() returns it, except for a text with a line
+ * break, with U+0000, where it ends for SQLite, or with BEGIN TRANSACTION, which Wrangler changes in files. Of these it
+ * is `CAST(X'0A' AS TEXT)`. (The pattern has an underscore, because Wrangler rejects a command with these words.)
  */
-const literal = (column: string) => `iif(typeof(${column}) = 'text'
-    AND (${column} GLOB '*[^ -' || char(1114111) || ']*' OR instr(CAST(${column} AS BLOB), x'00')
-      OR ${column} LIKE '%BEGIN_TRANSACTION%'),
-    'CAST(x''' || hex(${column}) || ''' AS TEXT)', quote(${column}))`;
+const literalOf = (column: string) => `
+  iif(typeof(${column}) = 'text' AND (${column} GLOB '*[^ -' || char(1114111) || ']*'
+      OR instr(CAST(${column} AS BLOB), x'00') OR ${column} LIKE '%BEGIN_TRANSACTION%'),
+    format('CAST(%s AS TEXT)', quote(CAST(${column} AS BLOB))), quote(${column})) AS ${column}`;
 
 /** Writes a file that only its owner can read, and that appears when it is complete. Throws if it exists. */
-export async function writeLines(file: string, lines: Iterable<string>): Promise<void> {
+export async function writeNew(file: string, parts: Iterable<string>): Promise<void> {
   const partial = `${file}.${process.pid}.partial`;
   if (lstatSync(file, { throwIfNoEntry: false })) throw new Error(`${file} already exists.`);
   try {
-    await writeFile(partial, lines, { flag: "wx", mode: 0o600 });
+    await writeFile(partial, parts, { flag: "wx", mode: 0o600 });
     // Takes the name, unless it is taken by now.
     await writeFile(file, "", { flag: "wx" });
     await rename(partial, file);
@@ -58,10 +77,15 @@ if (import.meta.main) {
   const flags = environment === "local" ? ["--local"] : ["--env", environment, "--remote"];
   const query = (sql: string): Row[] =>
     JSON.parse(wrangler(["d1", "execute", "DB", ...flags, "--json", "--command", sql], { output: "pipe" }))[0].results;
+  let saved = "0 animals";
+  const show: OnPage = (count, id, lastId) => {
+    saved = `${count.toLocaleString("en")} animals`;
+    if (process.stderr.isTTY) console.error(`${saved}, up to the id ${id} of ${lastId}`);
+  };
   try {
     if (!names.includes(environment) || !file) throw new Error(`usage: npm run backup -- <${names.join("|")}> <file>`);
-    await writeLines(file, insertStatements(query));
-    console.log(`Saved ${environment} in ${file}.`);
+    await writeNew(file, sqlOf(query, show));
+    console.log(`Saved ${saved} of ${environment} in ${file}.`);
   } catch (failure) {
     console.error((failure as Error).message);
     process.exitCode = 1;

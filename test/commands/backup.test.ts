@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { afterAll, expect, it } from "vitest";
-import { insertStatements, writeLines } from "../../scripts/backup.ts";
+import { sqlOf, writeNew } from "../../scripts/backup.ts";
 import { copyProject, removeProject } from "../dev-server.ts";
 import { launch, outcome, run } from "../processes.ts";
 
@@ -26,7 +26,12 @@ function openDatabase(...rows: Row[]): DatabaseSync {
   return database;
 }
 
-const linesOf = (database: DatabaseSync) => [...insertStatements((sql) => database.prepare(sql).all())];
+/** A backup: what moves the counter, and the lines. */
+function save(database: DatabaseSync): [moveCounter: string, ...lines: string[]] {
+  const [moveCounter = "", ...lines] = sqlOf((sql) => database.prepare(sql).all());
+  return [moveCounter, ...lines];
+}
+const linesOf = (database: DatabaseSync) => save(database).slice(1);
 
 /** Every row, to the last digit and byte. */
 function contentOf(database: DatabaseSync) {
@@ -81,15 +86,40 @@ it("has a line for each animal, with which SQLite stores exactly what callers st
   fc.assert(fc.property(fc.array(row), isExact), { numRuns: 100 });
 });
 
-it("has the animals that were there at the start, in the order of ids, while callers add more", () => {
-  const store = openDatabase(...Array.from({ length: 2500 }, (): Row => ["Rex", 1n, "sold", null, null, 0n]));
-  const lines = insertStatements((sql) => {
+/** Saves 4,500 animals, which are two pages. `meanwhile`: what happens after each query. */
+function saveMany(meanwhile: string): string[] {
+  const store = openDatabase(...Array.from({ length: 4500 }, (): Row => ["Rex", 1n, "sold", null, null, 0n]));
+  const query = (sql: string) => {
     const rows = store.prepare(sql).all();
-    store.exec("INSERT INTO pets (name, category_id, status) VALUES ('Late', 1, 'sold')");
+    store.exec(meanwhile);
     return rows;
-  });
-  const ids = Array.from(lines, (line) => Number(/VALUES \((\d+), 'Rex'/.exec(line)?.[1]));
-  expect(ids).toEqual(Array.from({ length: 2500 }, (_, at) => at + 1));
+  };
+  return [...sqlOf(query)].slice(1);
+}
+
+it("has the animals that were there at the start, in the order of ids, while callers add more", () => {
+  const lines = saveMany("INSERT INTO pets (name, category_id, status) VALUES ('Late', 1, 'sold')");
+  const ids = lines.map((line) => Number(/VALUES \((\d+), 'Rex'/.exec(line)?.[1]));
+  expect(ids).toEqual(Array.from({ length: 4500 }, (_, at) => at + 1));
+});
+
+it.each([0, 4400, 4499])("is not made if all animals after the id %i are removed meanwhile", (id) => {
+  const note = "INSERT INTO corrections (pet_id, reason) SELECT id, 'A test' FROM pets";
+  const remove = `${note}; DELETE FROM pets WHERE id > ${id}`;
+  expect(() => saveMany(remove)).toThrow("Animals were removed while they were saved: run this again.");
+});
+
+it("moves the counter of ids on before its animals, in an empty store, too, and whenever it is loaded", () => {
+  const [moveCounter, ...lines] = save(openDatabase(...EDGES));
+  const store = openDatabase();
+  const nextId = () =>
+    store.prepare("INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'sold') RETURNING id").get()?.["id"];
+  store.exec(moveCounter);
+  const first = nextId();
+  expect(first).toBeGreaterThan(Date.now() + 990_000);
+  store.exec([moveCounter, ...lines].join(""));
+  expect(nextId()).toBeGreaterThan(Number(first) + 990_000);
+  expect(linesOf(store).slice(0, -2)).toEqual(lines);
 });
 
 it("is loaded into a table that has a newer column, which it covers", () => {
@@ -105,12 +135,13 @@ it("is loaded into a table that has a newer column, which it covers", () => {
 it("is loaded by Wrangler, twice, and is the same when it is saved again", async () => {
   const project = copyProject();
   const [file, again] = [join(folder, "edges.sql"), join(folder, "again.sql")];
-  const lines = linesOf(openDatabase(...EDGES)).join("");
+  const lines = save(openDatabase(...EDGES)).join("");
   const tables = readdirSync("migrations").map((name) => readFileSync(`migrations/${name}`, "utf8"));
   writeFileSync(file, [...tables, lines, lines].join(""));
   await run("npx", ["wrangler", "d1", "execute", "DB", "--local", "--file", file], project);
   const backup = (...args: string[]) => outcome(launch("npm", ["run", "--silent", "backup", "--", ...args], project));
-  expect(await backup("local", again)).toEqual({ status: 0, output: `Saved local in ${again}.\n`, errors: "" });
+  const output = `Saved ${EDGES.length} animals of local in ${again}.\n`;
+  expect(await backup("local", again)).toEqual({ status: 0, output, errors: "" });
   expect(readFileSync(again, "utf8")).toBe(lines);
   if (!WINDOWS) expect(statSync(again).mode & 0o777).toBe(0o600);
   const usage = "usage: npm run backup -- <local|staging|production> <file>\n";
@@ -125,16 +156,16 @@ it("never overwrites a file, nor what appears meanwhile, and leaves nothing if i
     yield "x";
     throw new Error("Wrangler failed.");
   };
-  await expect(writeLines(file, failing())).rejects.toThrow("Wrangler failed.");
+  await expect(writeNew(file, failing())).rejects.toThrow("Wrangler failed.");
   expect(readdirSync(folder)).toEqual(files);
   const slow = function* () {
     writeFileSync(file, "kept");
     yield "x";
   };
-  await expect(writeLines(file, slow())).rejects.toThrow("EEXIST");
-  await expect(writeLines(file, [])).rejects.toThrow(`${file} already exists.`);
+  await expect(writeNew(file, slow())).rejects.toThrow("EEXIST");
+  await expect(writeNew(file, [])).rejects.toThrow(`${file} already exists.`);
   expect(readFileSync(file, "utf8")).toBe("kept");
   if (WINDOWS) return; // Only an administrator can make a link.
   symlinkSync(join(folder, "target"), join(folder, "link"));
-  await expect(writeLines(join(folder, "link"), [])).rejects.toThrow("already exists");
+  await expect(writeNew(join(folder, "link"), [])).rejects.toThrow("already exists");
 });
