@@ -8,20 +8,23 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readKey } from "./api-key.ts";
 import { committed } from "./commit.ts";
-import { ENVIRONMENTS, type Environment, parseBase } from "./environment.ts";
+import { ENVIRONMENTS, type Environment } from "./environment.ts";
 import { servingCommit, waitUntilServed } from "./serving.ts";
 import { runNode, wrangler } from "./wrangler.ts";
 
 const VITEST = join(import.meta.dirname, "../node_modules/vitest/vitest.mjs");
 
+/** Set in the workflow, which tests a commit in staging before it deploys to production. */
+const { GITHUB_OUTPUT } = process.env;
+
 const begin = (step: string) => console.log(`\n== ${step}\n`);
 
 /** Tests over HTTP. `mode`: see vitest.config.ts. */
 const test = (mode: "smoke" | "deployed", base: string, key: string) =>
-  runNode([VITEST, "run", "--mode", mode], { env: { SMOKE_URL: base, API_KEY: key } });
+  runNode([VITEST, "run", "--mode", mode], { env: { SERVICE_URL: base, API_KEY: key } });
 
-/** Returns the base URL. `given`: that URL, if it is not the one that Wrangler reports. */
-async function deploy(environment: Environment, commit: string, key: string, given: string): Promise<string> {
+/** Returns the base URL. */
+async function deploy(environment: Environment, commit: string, key: string): Promise<string> {
   const section = ["--env", environment];
   begin(`${environment}: the way back, which is the version that serves, and the bookmark of the database`);
   wrangler(["deployments", "status", ...section]);
@@ -34,10 +37,8 @@ async function deploy(environment: Environment, commit: string, key: string, giv
 
   begin(`${environment}: commit ${commit}`);
   expectCommit(commit);
-  const reported = release(environment, commit);
-  const base = given || reported;
-  if (!base) throw new Error("Wrangler reports no address.");
-  if (process.env["GITHUB_OUTPUT"]) appendFileSync(process.env["GITHUB_OUTPUT"], `url=${base}\n`);
+  const base = release(environment, commit);
+  if (GITHUB_OUTPUT) appendFileSync(GITHUB_OUTPUT, `url=${base}\n`);
 
   begin(`${environment}: waiting until ${base} serves it, for at most three minutes`);
   await waitUntilServed(base, commit);
@@ -53,7 +54,7 @@ function expectCommit(commit: string): void {
     throw new Error(`The deployment began at commit ${commit}, and this folder is at a different one now.`);
 }
 
-/** Puts the commit live. Returns the base URL that Wrangler reports, if any. */
+/** Puts the commit live. Returns the base URL that Wrangler reports. */
 function release(environment: Environment, commit: string): string {
   const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
   const report = join(folder, "report.jsonl");
@@ -65,49 +66,49 @@ function release(environment: Environment, commit: string): string {
   return baseIn(lines.map((line) => JSON.parse(line)).findLast(({ type }) => type === "deploy").targets);
 }
 
-/** The base URL of the first address among the targets. One of workers.dev works at once, a new domain later. */
+/**
+ * The base URL of the first address among the targets. One of workers.dev works at once, a new domain later. Throws if
+ * there is neither.
+ */
 export function baseIn(targets: string[]): string {
   const url = targets.find((target) => /^https?:\/\//.test(target));
   const [, domain] = targets.map((target) => /^(\S+) \(custom domain/.exec(target)).find(Boolean) ?? [];
-  return url || domain ? `${url ?? `https://${domain}`}/v1` : "";
+  if (!url && !domain) throw new Error("Wrangler reports no address of workers.dev and no custom domain.");
+  return `${url ?? `https://${domain}`}/v1`;
 }
 
 /** Deploys to staging, tests the commit there, and deploys it to production. */
-async function deployToBoth(commit: string, stagingUrl: string): Promise<void> {
+async function deployToBoth(commit: string): Promise<void> {
   const stagingKey = await readKey("API key of staging (not shown):");
   if (!stagingKey)
     throw new Error("The tests in staging need one of its API keys: enter it on a terminal, or set API_KEY.");
   // The environment variable has staging's.
   const productionKey = await readKey("API key of production (not shown; without one, less is tested):", {});
   if (productionKey === stagingKey) throw new Error("Production must not have an API key of staging.");
-  const base = await deploy("staging", commit, stagingKey, stagingUrl);
+  const base = await deploy("staging", commit, stagingKey);
   begin("staging: all tests over HTTP");
   test("deployed", base, stagingKey);
   const serving = await servingCommit(base);
   if (serving !== commit) throw new Error(`Staging serves ${serving} now, which was not tested.`);
-  await deploy("production", commit, productionKey, "");
+  await deploy("production", commit, productionKey);
 }
 
 /** Deploys to one environment. */
-async function deployTo(environment: Environment, commit: string, given: string): Promise<void> {
-  if (environment === "production")
+async function deployTo(environment: Environment, commit: string): Promise<void> {
+  if (environment === "production" && !GITHUB_OUTPUT)
     console.log("This commit is not tested in staging first: npm run deploy does that.");
   const key = await readKey(`API key of ${environment} (not shown; without one, less is tested):`);
-  // Only the key proves which environment is at an address that Wrangler does not report.
-  if (given && !key) throw new Error("With SMOKE_URL, an API key of the environment is required.");
-  await deploy(environment, commit, key, given);
+  await deploy(environment, commit, key);
 }
 
 if (import.meta.main) {
   try {
-    const { SMOKE_URL, STAGING_URL } = process.env;
     const [name, ...more] = process.argv.slice(2);
     const environment = ENVIRONMENTS.find((known) => known === name);
     if (more.length > 0 || (name && !environment))
       throw new Error("usage: npm run deploy, or npm run deploy:<environment>");
     const commit = committed();
-    if (environment) await deployTo(environment, commit, SMOKE_URL ? parseBase("SMOKE_URL", SMOKE_URL) : "");
-    else await deployToBoth(commit, STAGING_URL ? parseBase("STAGING_URL", STAGING_URL) : "");
+    await (environment ? deployTo(environment, commit) : deployToBoth(commit));
     console.log(`\nCommit ${commit} is deployed.`);
   } catch (failure) {
     console.error(`\n${(failure as Error).message}

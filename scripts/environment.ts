@@ -4,8 +4,18 @@
 export const ENVIRONMENTS = ["staging", "production"] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
 
-const THIS_MACHINE = /^(localhost|127(\.\d+){3}|\[::1\])$/;
-const STAGING = /^animal-store-staging\.[\w-]+\.workers\.dev$/;
+/** The domains of staging besides workers.dev, if any. Tests leave animals there. */
+const STAGING_DOMAINS: string[] = [];
+const STAGING_WORKER = /^animal-store-staging\.[\w-]+\.workers\.dev$/;
+
+export const isOnThisMachine = (url: string): boolean =>
+  /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(url).hostname);
+
+/** Whether tests may leave animals at a base URL: on this machine, and in staging. */
+export function isForTests(base: string): boolean {
+  const { hostname } = new URL(base);
+  return isOnThisMachine(base) || STAGING_WORKER.test(hostname) || STAGING_DOMAINS.includes(hostname);
+}
 
 /**
  * A base URL, without a slash at its end. A key sent over plain HTTP can be read on the way, so it is for this
@@ -13,15 +23,8 @@ const STAGING = /^animal-store-staging\.[\w-]+\.workers\.dev$/;
  */
 export function parseBase(source: string, text: string): string {
   const url = URL.parse(text);
-  const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && THIS_MACHINE.test(url.hostname));
+  const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isOnThisMachine(text));
   const path = url?.pathname.replace(/\/+$/, "") ?? "";
   if (url && isSafe && path.endsWith("/v1")) return url.origin + path;
   throw new Error(`${source} must be an https URL, or an http URL of localhost, that ends in /v1.`);
-}
-
-/** Whether tests may leave animals at a base URL. `stagingUrl`: an address that the operator has named for it. */
-export function isForTests(base: string, stagingUrl = ""): boolean {
-  const { hostname } = new URL(base);
-  const isKnown = THIS_MACHINE.test(hostname) || STAGING.test(hostname);
-  return isKnown || (stagingUrl !== "" && base === parseBase("STAGING_URL", stagingUrl));
 }

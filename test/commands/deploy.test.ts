@@ -156,35 +156,40 @@ describe("npm run deploy", () => {
 });
 
 describe("npm run deploy:<environment>", () => {
-  it("deploys to one environment, at the given address, and fails if the smoke test does", async () => {
+  it("deploys to one environment, and fails if the smoke test does", async () => {
     failing = /^smoke/;
-    serving["given"] = commit;
-    const { status, output, errors } = await deploy("production", { SMOKE_URL: `${server.origin}/given/v1` });
+    const { status, output, errors } = await deploy("production");
     expect(output).toContain("This commit is not tested in staging first");
     expect([status, errors]).toEqual([1, expect.stringContaining(NEXT)]);
     // Vitest repeats a test that fails.
     expect([...new Set(events)]).toEqual([
       ...commandsFor("production"),
-      "given is asked",
-      "smoke test given with a key",
+      "production is asked",
+      "smoke test production with a key",
     ]);
-    expect(serving).toEqual({ staging: "0ld", production: commit, given: commit });
+    expect(serving).toEqual({ staging: "0ld", production: commit });
   });
 
-  it("takes nothing but a commit, and an address only with a key", async () => {
+  it("does not say in the workflow that production gets an untested commit", async () => {
+    failing = /^deployments/;
+    const { output } = await deploy("production", { GITHUB_OUTPUT: join(folder, ".git/output") });
+    expect(output).not.toContain("not tested");
+  });
+
+  it("takes nothing but a commit", async () => {
     place("src/new.ts");
     const { status, errors } = await deploy("staging");
     rmSync(join(folder, "src/new.ts"));
     expect(errors).toContain("?? src/new.ts");
-    expect(await deploy("demo")).toMatchObject({ status: 1, errors: expect.stringContaining("usage: ") });
-    // Only a key proves which environment is at an address.
-    const SMOKE_URL = `${server.origin}/production/v1`;
-    expect(await deploy("staging", { SMOKE_URL, API_KEY: "" })).toMatchObject({
-      status: 1,
-      errors: /an API key.+required/,
-    });
-    expect(await deploy("", { API_KEY: "" })).toMatchObject({ status: 1, errors: /tests in staging need/ });
     expect([status, events]).toEqual([1, []]);
+  });
+
+  it.each([
+    ["an unknown environment", "demo", {}, "usage: "],
+    ["no key of staging, for its tests", "", { API_KEY: "" }, "The tests in staging need one of its API keys"],
+  ])("does nothing with %s", async (_, environment, env, message) => {
+    expect(await deploy(environment, env)).toMatchObject({ status: 1, errors: expect.stringContaining(message) });
+    expect(events).toEqual([]);
   });
 });
 
@@ -196,10 +201,14 @@ it("npm run backup reads the deployed database", async () => {
 });
 
 it.each([
-  [["schedule: 0 3 * * *", "example.com/* (zone name: example.com)"], ""],
   [["api.example.com (custom domain)"], "https://api.example.com/v1"],
   [["api.example.com (custom domain - zone id: 1)", "https://a.b.workers.dev"], "https://a.b.workers.dev/v1"],
 ])("of the targets %j, %j is the address", (targets, base) => expect(baseIn(targets)).toBe(base));
+
+it("fails if Wrangler reports neither an address of workers.dev nor a custom domain", () => {
+  const targets = ["schedule: 0 3 * * *", "example.com/* (zone name: example.com)"];
+  expect(() => baseIn(targets)).toThrow("Wrangler reports no address");
+});
 
 it("waits until five answers in a row are from a Worker whose page names the commit", async () => {
   const pages = ["new", "new", "new", "new", "new-dirty", "new", "new", "new", "new", "new", "unread"];

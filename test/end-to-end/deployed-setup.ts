@@ -19,11 +19,11 @@ export default async function setup(project: TestProject): Promise<void> {
 }
 
 /** Throws with a message for the operator. */
-export async function findForTests({ SMOKE_URL = "", STAGING_URL, ...env }: NodeJS.Dict<string>) {
-  const base = parseBase("SMOKE_URL", SMOKE_URL);
-  if (!isForTests(base, STAGING_URL)) {
+export async function findForTests({ SERVICE_URL = "", ...env }: NodeJS.Dict<string>) {
+  const base = parseBase("SERVICE_URL", SERVICE_URL);
+  if (!isForTests(base)) {
     throw new Error(`These tests leave a few hundred animals, and ${base} is not known to be for tests.
-If it is staging, set the environment variable STAGING_URL to it.`);
+If it is staging, add its domain to STAGING_DOMAINS in scripts/environment.ts.`);
   }
   const key = await readKey("API key (not shown):", env);
   if (!key) throw new Error("These tests need a key: enter it on a terminal, or set the environment variable API_KEY.");
@@ -34,8 +34,8 @@ If it is staging, set the environment variable STAGING_URL to it.`);
 }
 
 /** Throws with a message for the operator. */
-async function findForSmokeTest({ SMOKE_URL = "", API_KEY = "" }: NodeJS.Dict<string>) {
-  const base = parseBase("SMOKE_URL", SMOKE_URL);
+async function findForSmokeTest({ SERVICE_URL = "", API_KEY = "" }: NodeJS.Dict<string>) {
+  const base = parseBase("SERVICE_URL", SERVICE_URL);
   const origin = base.replace(/\/v1$/, "");
   if (!API_KEY) return { origin, key: "", skipped: " (SKIPPED: there is no API_KEY)" };
   const { state, line } = await askAboutKey(base, API_KEY);

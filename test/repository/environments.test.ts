@@ -3,7 +3,7 @@
 
 import { expect, it } from "vitest";
 import { unstable_readConfig as readConfig } from "wrangler";
-import { ENVIRONMENTS } from "../../scripts/environment.ts";
+import { ENVIRONMENTS, isForTests } from "../../scripts/environment.ts";
 import { RETRY_AFTER } from "../../src/http/rate-limit.ts";
 
 /** What the tests use of a section: Wrangler exports the function without types. */
@@ -45,8 +45,10 @@ it("have no variable whose name begins like that of a key, because it would be a
   expect(names.filter((name) => /^API_KEY/i.test(name))).toEqual([]);
 });
 
-it("are all that the commands know", () => {
+it("are all that the commands know, and only the Worker of staging is for tests", () => {
   expect(readConfig({ config: "wrangler.toml" }).definedEnvironments).toEqual(ENVIRONMENTS);
+  const areForTests = sections.map(({ name }) => isForTests(`https://${name}.acme.workers.dev/v1`));
+  expect(areForTests).toEqual(ENVIRONMENTS.map((environment) => environment === "staging"));
 });
 
 it("limit the rate for the period that Retry-After announces", () => {
