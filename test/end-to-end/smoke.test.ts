@@ -2,8 +2,10 @@
 // and sends requests that must be rejected.
 
 import { describe, expect, it } from "vitest";
+import { isOnThisMachine } from "../../scripts/environment.ts";
 import { CHALLENGE, INVALID_TOKEN } from "../../src/http/authentication.ts";
 import { DEPRECATION_HEADERS } from "../../src/pets/deprecation.ts";
+import { LOCAL_KEY } from "../dev-server.ts";
 import { send } from "./send.ts";
 import { IS_REMOVED, KEY, ORIGIN, SKIPPED } from "./service.ts";
 
@@ -14,11 +16,13 @@ describe("without a key", () => {
     for (const path of ["/", "/openapi.json"]) expect((await send(ORIGIN + path)).status).toBe(200);
   });
 
-  it("rejects a request without a key, and a wrong key", async () => {
+  it("rejects a request without a key, a wrong key, and the published key of local services", async () => {
     const missing = await send(PETS);
     expect([missing.status, missing.headers.get("WWW-Authenticate")]).toEqual([401, CHALLENGE]);
-    const wrong = await send(PETS, { headers: { Authorization: "Bearer wrong" } });
-    expect([wrong.status, wrong.headers.get("WWW-Authenticate")]).toEqual([401, INVALID_TOKEN]);
+    for (const key of ["wrong", ...(isOnThisMachine(ORIGIN) ? [] : [LOCAL_KEY])]) {
+      const { status, headers } = await send(PETS, { headers: { Authorization: `Bearer ${key}` } });
+      expect([status, headers.get("WWW-Authenticate")], key).toEqual([401, INVALID_TOKEN]);
+    }
   });
 });
 

@@ -1,6 +1,15 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { badRequest, call, countPets, createPet, expectBody, expectError, noteCorrections, WHITE_SPACE } from "./call.ts";
+import {
+  badRequest,
+  call,
+  countPets,
+  createPet,
+  expectBody,
+  expectError,
+  noteCorrections,
+  WHITE_SPACE,
+} from "./call.ts";
 
 const NAME = "must be a string of at most 1000 characters, at least one of which is not white space";
 const INT64 = "an integer between -9223372036854775808 and 9223372036854775807";

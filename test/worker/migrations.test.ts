@@ -59,7 +59,7 @@ describe.each(Object.entries(FILES))("%s", (_, sql) => {
   });
 
   // D1 finds the end of a trigger by these words. https://github.com/cloudflare/workers-sdk/issues/10998, 14991, 15314
-  it("has BEGIN and END only in triggers, in capitals, with one statement and without CASE, and lines end with LF", () => {
+  it("has triggers only with BEGIN and END in capitals, one statement, no CASE, and lines that end with LF", () => {
     const words = code.match(/\b(CREATE( TEMP(ORARY)?)? TRIGGER|BEGIN|CASE|END)\b|;/gi) ?? [];
     expect(words.join(" ").replaceAll("CREATE TRIGGER BEGIN ; END ;", ";")).toMatch(/^[; ]*$/);
     expect(sql).not.toContain("\r");
