@@ -2,26 +2,23 @@
 
 import { renderError } from "./http/errors.ts";
 import { KEY_NAME_HEADER, VERSION_HEADER } from "./http/responses.ts";
-import { type Context, rejectInvalidHost, toContext } from "./http/routing.ts";
+import { INVALID_HOST, toContext } from "./http/routing.ts";
 import { router } from "./router.ts";
 
 async function fetch(request: Request, env: Env): Promise<Response> {
-  const context = toContext(request);
-  const response = await respond(context, env);
-  if (context.keyName) response.headers.set(KEY_NAME_HEADER, context.keyName);
+  const response = await respond(request, env);
   // A new environment in wrangler.toml may lack the binding, which is no reason to fail.
   if (env.VERSION) response.headers.set(VERSION_HEADER, env.VERSION.id);
   // HEAD is GET without the body (RFC 9110, section 9.3.2).
   return request.method === "HEAD" ? new Response(null, response) : response;
 }
 
-async function respond(context: Omit<Context, "params">, env: Env): Promise<Response> {
-  try {
-    rejectInvalidHost(context);
-    return await router.fetch(context, env);
-  } catch (thrown) {
-    return renderError(thrown, context);
-  }
+async function respond(request: Request, env: Env): Promise<Response> {
+  const context = toContext(request);
+  if (!context) return renderError(INVALID_HOST, { request });
+  const response = await router.fetch(context, env).catch((thrown: unknown) => renderError(thrown, context));
+  if (context.apiKey) response.headers.set(KEY_NAME_HEADER, context.apiKey.name);
+  return response;
 }
 
 export default { fetch } satisfies ExportedHandler<Env>;

@@ -5,6 +5,7 @@
 // neither a length nor a common prefix.
 
 import { ApiError, INTERNAL } from "./errors.ts";
+import { type ApiKey, logHourly } from "./key-log.ts";
 import { logFailure, logUse } from "./log.ts";
 import type { Context } from "./routing.ts";
 
@@ -16,7 +17,6 @@ const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/; // b64token, RFC 6750, section 2.1
 // Characters of a key, of one byte each. Guesses are not limited, so a key that can be guessed is not valid.
 const MIN_LENGTH = 16;
 const MAX_LENGTH = 512;
-const HOUR = 3_600_000; // milliseconds
 
 /** The name of a caller, as the table checks it, too. */
 export const CALLER_NAME = /^API_KEY(_\w{1,56})?$/;
@@ -27,14 +27,11 @@ export const callerOf = (keyName: string): string => keyName.replace(/(__\d+)+$/
 /** Whether a secret with this name can have a key. Such a name is also the value of a response header. */
 export const isSecretName = (name: string): boolean => CALLER_NAME.test(callerOf(name));
 
-/** What this isolate knows of a secret whose name starts like that of a key. */
-interface Secret {
+/** A secret whose name starts like that of a key, as this isolate has read it. */
+interface Secret extends ApiKey {
   value: unknown;
-  /** Undefined if the secret is not a valid key. */
-  key: Uint8Array | undefined;
-  caller: string;
-  /** When each event with this key was last logged. */
-  loggedAt: Map<string, number>;
+  /** The key, in a buffer of the fixed length. Undefined if the secret is not a valid key. */
+  bytes: Uint8Array | undefined;
 }
 
 const secrets = new Map<string, Secret>();
@@ -42,71 +39,62 @@ const secrets = new Map<string, Secret>();
 // Shared by all requests, because no other request can run between filling and comparing it.
 const presented = new Uint8Array(MAX_LENGTH);
 
-let isLogged = false;
+/** Whether there was a valid key when the last request arrived. */
+let hadKeys = true;
 
 /**
- * Writes into the context which secret the request has the key of, and its caller. Throws 401 if there is none, and 500
- * if no secret is a valid key.
+ * Writes the API key of the request and its caller into the context. Throws 401 if the key is not valid, and 500 if no
+ * secret is a valid key.
  */
 export function authenticate(context: Context, env: Env): void {
   const { request } = context;
   const [, credentials = ""] = /^Bearer +(.*)$/is.exec(request.headers.get("Authorization") ?? "") ?? [];
-  const { keyName, hasKey, ignored } = findKey(credentials, env);
-  const caller = secrets.get(keyName)?.caller;
-  context.keyName = keyName;
-  context.caller = caller;
-  for (const name of ignored) logFailure("configuration", whyIgnored(name), request, caller);
-  // Once, until a secret is a valid key, because strangers can cause it.
-  if (!hasKey && !isLogged) logFailure("internal_error", "No secret is a valid key: set API_KEY.", request);
-  isLogged = !hasKey;
-  if (!hasKey) throw new ApiError("internal_error", INTERNAL);
+  const { keys, ignored } = readSecrets(env);
+  const apiKey = findKey(credentials, keys);
+  context.apiKey = apiKey;
+  context.caller = apiKey?.caller;
+  for (const name of ignored) logFailure("configuration", whyIgnored(name), request, apiKey?.caller);
+  // Not for each request, because strangers can send them.
+  if (keys.length === 0 && hadKeys) logFailure("internal_error", "No secret is a valid key: set API_KEY.", request);
+  hadKeys = keys.length > 0;
+  if (!hadKeys) throw new ApiError("internal_error", INTERNAL);
   if (!credentials) throw new ApiError("unauthorized", KEY_REQUIRED, { "WWW-Authenticate": CHALLENGE });
-  if (!caller) {
+  if (!apiKey) {
     // Two headers arrive joined by a comma, which a key cannot contain.
     const problem = credentials.includes(",")
       ? "Send one Authorization header, with one API key."
       : "The API key is not valid.";
     throw new ApiError("unauthorized", problem, { "WWW-Authenticate": INVALID_TOKEN });
   }
-  if (isDue("use", keyName)) logUse(keyName, caller);
+  logHourly(apiKey, "use", () => logUse(apiKey.name, apiKey.caller));
 }
 
-/**
- * The name of the secret that has this key, or empty; if several have it, the one that sorts first. Whether any secret
- * is a valid key. And the names of those that are ignored, if this isolate has not seen them before.
- */
-function findKey(credentials: string, env: Env) {
-  let found = "";
-  let hasKey = false;
+/** The valid keys, and the names of secrets that are ignored and that this isolate has not seen before. */
+function readSecrets(env: Env) {
+  const keys: Secret[] = [];
   const ignored: string[] = [];
-  const canMatch = isKey(credentials);
-  pad(presented, credentials);
   for (const name in env) {
     if (!/^API_KEY/i.test(name)) continue;
     const value: unknown = Reflect.get(env, name);
     let secret = secrets.get(name);
     // The bindings of a running isolate may change.
     if (!secret || secret.value !== value) {
-      secret = { value, key: keyIn(name, value), caller: callerOf(name), loggedAt: new Map() };
+      secret = { name, caller: callerOf(name), value, bytes: keyIn(name, value) };
       secrets.set(name, secret);
-      if (!secret.key) ignored.push(name);
+      if (!secret.bytes) ignored.push(name);
     }
-    if (!secret.key) continue;
-    hasKey = true;
-    // Every key is compared: to stop at the first match would reveal which one it was.
-    const isEqual = crypto.subtle.timingSafeEqual(secret.key, presented);
-    if (isEqual && canMatch && (!found || name < found)) found = name;
+    if (secret.bytes) keys.push(secret);
   }
-  return { keyName: found, hasKey, ignored };
+  return { keys, ignored };
 }
 
-/** Whether an event is to be logged, which then counts as logged: at most once an hour for each key in this isolate. */
-export function isDue(event: string, keyName: string): boolean {
-  const loggedAt = secrets.get(keyName)?.loggedAt;
-  const now = Date.now();
-  if (now - (loggedAt?.get(event) ?? Number.NEGATIVE_INFINITY) < HOUR) return false;
-  loggedAt?.set(event, now);
-  return true;
+/** The key that was sent, if it is valid. If several secrets have it, the one whose name sorts first. */
+function findKey(credentials: string, keys: Secret[]): ApiKey | undefined {
+  pad(presented, credentials);
+  // Every key is compared: to stop at the first match would reveal which one it was.
+  const equal = keys.filter(({ bytes }) => bytes && crypto.subtle.timingSafeEqual(bytes, presented));
+  if (!isKey(credentials)) return undefined;
+  return equal.reduce<Secret | undefined>((first, key) => (first && first.name < key.name ? first : key), undefined);
 }
 
 function keyIn(name: string, value: unknown): Uint8Array | undefined {

@@ -1,8 +1,8 @@
 // Plain HTTP: Cloudflare serves a Worker over it, and `workers.dev` has no setting against that. A redirect would hide
 // the mistake, because clients follow it and send the key in plain text again with the next request.
 
-import { isDue } from "./authentication.ts";
 import { ApiError } from "./errors.ts";
+import { logHourly } from "./key-log.ts";
 import { logFailure } from "./log.ts";
 import type { Context } from "./routing.ts";
 
@@ -11,9 +11,11 @@ export const PLAIN_HTTP =
   "one.";
 
 /** Throws 403 if a request came to Cloudflare over plain HTTP. One without cf-ray, such as a local one, did not. */
-export function rejectPlainHttp({ request, url, keyName = "", caller }: Context): void {
+export function rejectPlainHttp({ request, url, apiKey, caller }: Context): void {
   if (!url.startsWith("http:") || !request.headers.has("cf-ray")) return;
-  const cause = `The key in ${keyName} was sent over plain HTTP, and can have been read on the way: replace it.`;
-  if (isDue("plain HTTP", keyName)) logFailure("configuration", cause, request, caller);
+  if (apiKey) {
+    const cause = `The key in ${apiKey.name} was sent over plain HTTP, and can have been read on the way: replace it.`;
+    logHourly(apiKey, "plain HTTP", () => logFailure("configuration", cause, request, caller));
+  }
   throw new ApiError("forbidden", PLAIN_HTTP);
 }

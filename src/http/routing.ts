@@ -3,42 +3,43 @@
 
 import type { RouteEntry } from "itty-router";
 import { ApiError } from "./errors.ts";
+import type { ApiKey } from "./key-log.ts";
 import { ALLOWED_HEADERS, noContent } from "./responses.ts";
 
 /** What an operation gets: a plain object, because the router writes to it. */
 export interface Context {
   /** GET also for HEAD. */
   method: string;
-  /**
-   * Without the query: the router would parse it, and lose some repeated parameters. Empty if Host is not a valid host.
-   */
+  /** Without the query: the router would parse it, and lose some repeated parameters. */
   url: string;
   /** The query, without its question mark. */
   search: string;
   request: Request;
-  /** Once the key is checked: the name of the secret that the request has the key of, and its caller. */
-  keyName?: string;
+  /** Once the key is checked: the API key of the request, and its caller. */
+  apiKey?: ApiKey | undefined;
   caller?: string | undefined;
   params: Record<string, string>;
 }
 
 export type Handler = (context: Context, env: Env) => Promise<Response>;
 
-export function toContext(request: Request): Omit<Context, "params"> {
+/** A request whose Host header is not a valid host has no URL (RFC 9112, section 3.2). */
+export const INVALID_HOST = new ApiError(
+  "bad_request",
+  "The Host header must be a valid host, with or without a port.",
+);
+
+/** The context of a request, or undefined if its Host header is not a valid host. */
+export function toContext(request: Request): Omit<Context, "params"> | undefined {
   const [address = "", search = ""] = request.url.split(/\?(.*)/s);
   const url = URL.parse(cameByHttps(request) ? address.replace(/^http:/, "https:") : address);
   const method = request.method === "HEAD" ? "GET" : request.method;
   // Normalized: `/v1/pets/.` is `/v1/pets/` (RFC 3986, section 5.2.4), and the link to the next page must be a URL.
-  return { method, url: url ? url.origin + url.pathname : "", search, request };
+  return url ? { method, url: url.origin + url.pathname, search, request } : undefined;
 }
 
 /** A tunnel to a local service sends plain HTTP, and cf-visitor has the scheme that its caller used. */
 const cameByHttps = ({ headers }: Request): boolean => /"scheme":\s*"https"/.test(headers.get("cf-visitor") ?? "");
-
-/** Throws 400 if the Host header is not a valid host, because the request then has no URL (RFC 9112, section 3.2). */
-export function rejectInvalidHost({ url }: Pick<Context, "url">): void {
-  if (url === "") throw new ApiError("bad_request", "The Host header must be a valid host, with or without a port.");
-}
 
 export function rejectTrailingSlash({ url }: Context): void {
   if (url.endsWith("/")) throw notFound("Paths do not end with a slash.");

@@ -34,10 +34,12 @@ function convertFromNumbers(members: Record<string, unknown>): void {
 function convertFromText(members: Record<string, unknown>, text: string): void {
   let [depth, name] = [0, ""];
   for (const [token] of text.matchAll(TOKEN)) {
-    if (token === "{" || token === "[") depth++;
-    if (token === "}" || token === "]") depth--;
-    if (depth !== 1) continue;
-    if (token === "{" || token === ",") name = "";
+    const opens = token === "{" || token === "[";
+    const closes = token === "}" || token === "]";
+    depth += Number(opens) - Number(closes);
+    // The rest is about the members of the outermost object.
+    if (depth !== 1 || closes) continue;
+    if (opens || token === ",") name = "";
     else if (name === "") name = token;
     else setInteger(members, JSON.parse(name), token);
   }
