@@ -19,7 +19,7 @@ export function currentCommit(): string {
 }
 
 /** The abbreviated hash. Throws if any file differs, or if the folder is not a repository. */
-export function committed(): string {
+export function requireCleanCommit(): string {
   const hash = abbreviatedHash();
   const files = changedFiles();
   if (!files) return hash;

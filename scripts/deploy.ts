@@ -6,8 +6,8 @@
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readKey } from "./api-key.ts";
-import { committed } from "./commit.ts";
+import { readKey } from "./read-key.ts";
+import { requireCleanCommit } from "./commit.ts";
 import { ENVIRONMENTS, type Environment } from "./environment.ts";
 import { servingCommit, waitUntilServed } from "./serving.ts";
 import { runNode, wrangler } from "./wrangler.ts";
@@ -17,40 +17,40 @@ const VITEST = join(import.meta.dirname, "../node_modules/vitest/vitest.mjs");
 /** Set in the workflow, which tests a commit in staging before it deploys to production. */
 const { GITHUB_OUTPUT } = process.env;
 
-const begin = (step: string) => console.log(`\n== ${step}\n`);
+const printStep = (step: string) => console.log(`\n== ${step}\n`);
 
 /** Tests over HTTP. `mode`: see vitest.config.ts. */
-const test = (mode: "smoke" | "deployed", base: string, key: string) =>
+const runTests = (mode: "smoke" | "deployed", base: string, key: string) =>
   runNode([VITEST, "run", "--mode", mode], { env: { SERVICE_URL: base, API_KEY: key } });
 
 /** Returns the base URL. */
 async function deploy(environment: Environment, commit: string, key: string): Promise<string> {
   const section = ["--env", environment];
-  begin(`${environment}: the way back, which is the version that serves, and the bookmark of the database`);
+  printStep(`${environment}: the way back, which is the version that serves, and the bookmark of the database`);
   wrangler(["deployments", "status", ...section]);
   wrangler(["d1", "time-travel", "info", "DB", ...section]);
 
   // The version that serves now must work with the new tables, too.
-  begin(`${environment}: migrations`);
-  expectCommit(commit);
+  printStep(`${environment}: migrations`);
+  requireCommit(commit);
   wrangler(["d1", "migrations", "apply", "DB", ...section, "--remote"]);
 
-  begin(`${environment}: commit ${commit}`);
-  expectCommit(commit);
+  printStep(`${environment}: commit ${commit}`);
+  requireCommit(commit);
   const base = release(environment, commit);
   if (GITHUB_OUTPUT) appendFileSync(GITHUB_OUTPUT, `url=${base}\n`);
 
-  begin(`${environment}: waiting until ${base} serves it, for at most three minutes`);
+  printStep(`${environment}: waiting until ${base} serves it, for at most three minutes`);
   await waitUntilServed(base, commit);
 
-  begin(`${environment}: smoke test`);
-  test("smoke", base, key);
+  printStep(`${environment}: smoke test`);
+  runTests("smoke", base, key);
   return base;
 }
 
 /** Throws unless the folder is still at this commit: the tests in staging take a while. */
-function expectCommit(commit: string): void {
-  if (committed() !== commit)
+function requireCommit(commit: string): void {
+  if (requireCleanCommit() !== commit)
     throw new Error(`The deployment began at commit ${commit}, and this folder is at a different one now.`);
 }
 
@@ -86,8 +86,8 @@ async function deployToBoth(commit: string): Promise<void> {
   const productionKey = await readKey("API key of production (not shown; without one, less is tested):", {});
   if (productionKey === stagingKey) throw new Error("Production must not have an API key of staging.");
   const base = await deploy("staging", commit, stagingKey);
-  begin("staging: all tests over HTTP");
-  test("deployed", base, stagingKey);
+  printStep("staging: all tests over HTTP");
+  runTests("deployed", base, stagingKey);
   const serving = await servingCommit(base);
   if (serving !== commit) throw new Error(`Staging serves ${serving} now, which was not tested.`);
   await deploy("production", commit, productionKey);
@@ -107,7 +107,7 @@ if (import.meta.main) {
     const environment = ENVIRONMENTS.find((known) => known === name);
     if (more.length > 0 || (name && !environment))
       throw new Error("usage: npm run deploy, or npm run deploy:<environment>");
-    const commit = committed();
+    const commit = requireCleanCommit();
     await (environment ? deployTo(environment, commit) : deployToBoth(commit));
     console.log(`\nCommit ${commit} is deployed.`);
   } catch (failure) {

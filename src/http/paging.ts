@@ -3,24 +3,24 @@
 
 import * as z from "zod/mini";
 import { CANONICAL, Int64Text } from "../values/int64.ts";
-import { must } from "../values/wording.ts";
-import { once } from "./query.ts";
+import { mustBeError } from "../values/wording.ts";
+import { singleParameter } from "./query.ts";
 
 const SIZE = { smallest: 1, largest: 100, default: 20 };
 const IN_RANGE = `an integer from ${SIZE.smallest} to ${SIZE.largest}`;
-const beInRange = must(IN_RANGE);
+const RANGE_ERROR = mustBeError(IN_RANGE);
 
 const PageSize = z.pipe(
   z.pipe(
-    z.string().check(z.regex(CANONICAL, must(`${IN_RANGE} in decimal digits, without a sign or leading zeros`))),
+    z.string().check(z.regex(CANONICAL, mustBeError(`${IN_RANGE} in decimal digits, without a sign or leading zeros`))),
     z.transform(Number),
   ),
-  z.int(beInRange).check(z.minimum(SIZE.smallest, beInRange), z.maximum(SIZE.largest, beInRange)),
+  z.int(RANGE_ERROR).check(z.minimum(SIZE.smallest, RANGE_ERROR), z.maximum(SIZE.largest, RANGE_ERROR)),
 );
 
 /** The query parameters of a page. */
-export const limit = z._default(once(PageSize), SIZE.default);
-export const after = z.optional(once(Int64Text));
+export const limit = z._default(singleParameter(PageSize), SIZE.default);
+export const after = z.optional(singleParameter(Int64Text));
 
 type Parameters = { limit: number } & Record<string, unknown>;
 
@@ -36,7 +36,7 @@ export function toPage(url: string, parameters: Parameters, rows: string[], idIn
 }
 
 function linkToNext(url: string, parameters: Parameters): string {
-  const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
-  const query = given.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join("&");
+  const present = Object.entries(parameters).filter(([, value]) => value !== undefined);
+  const query = present.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join("&");
   return `<${url}?${query}>; rel="next"`;
 }

@@ -21,6 +21,6 @@ export function parseQuery(search: string): Record<string, string | []> {
 }
 
 /** A schema for a parameter that may be given only once, with a value that matches `value`. */
-export function once<Schema extends z.ZodMiniType<unknown, string>>(value: Schema) {
+export function singleParameter<Schema extends z.ZodMiniType<unknown, string>>(value: Schema) {
   return z.pipe(z.string("must be given only once"), value);
 }

@@ -3,23 +3,25 @@
 
 import * as z from "zod/mini";
 import { after, limit } from "../http/paging.ts";
-import { once } from "../http/query.ts";
+import { singleParameter } from "../http/query.ts";
 import { Int64 } from "../values/int64.ts";
-import { must, noOther } from "../values/wording.ts";
+import { mustBeError, unknownNamesError } from "../values/wording.ts";
 
 const STATUSES = ["available", "pending", "sold"] as const;
 
-export const PetStatus = z.enum(STATUSES, must(`one of ${STATUSES.join(", ")}`));
+export const PetStatus = z.enum(STATUSES, mustBeError(`one of ${STATUSES.join(", ")}`));
 
 /** Of Unicode code points, which is what zod, JSON Schema and SQLite count. */
 const NAME_LIMIT = 1000;
 
-const beName = must(`a string of at most ${NAME_LIMIT} characters, at least one of which is not white space`);
+const NAME_ERROR = mustBeError(
+  `a string of at most ${NAME_LIMIT} characters, at least one of which is not white space`,
+);
 
-const Name = z.string(beName).check(
-  z.maxLength(NAME_LIMIT, beName),
+const Name = z.string(NAME_ERROR).check(
+  z.maxLength(NAME_LIMIT, NAME_ERROR),
   // Not a regular expression in the schema, because \s differs between the languages of callers.
-  z.refine((name) => /\S/.test(name), beName),
+  z.refine((name) => /\S/.test(name), NAME_ERROR),
   z.refine((name) => name.isWellFormed(), "must be well-formed Unicode, without lone surrogates"),
 );
 
@@ -32,7 +34,7 @@ export type NewPet = z.infer<typeof NewPet>;
 export const Pet = z.object({ id: Int64, ...NewPet.shape, status: PetStatus });
 export type Pet = z.infer<typeof Pet>;
 
-const parameters = { limit, status: z.optional(once(PetStatus)), after };
+const parameters = { limit, status: z.optional(singleParameter(PetStatus)), after };
 
-export const PetQuery = z.strictObject(parameters, noOther("query parameter", parameters));
+export const PetQuery = z.strictObject(parameters, unknownNamesError("query parameter", parameters));
 export type PetQuery = z.infer<typeof PetQuery>;

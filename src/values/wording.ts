@@ -3,7 +3,7 @@
 import type * as z from "zod/mini";
 
 /** The error of a schema or of a check: "must be …", or "is required and must be …" if the value is missing. */
-export const must = (be: string) => ({
+export const mustBeError = (be: string) => ({
   error: ({ input }: { input?: unknown }) => (input === undefined ? `is required and must be ${be}` : `must be ${be}`),
 });
 
@@ -14,7 +14,7 @@ const MAX_LENGTH = 100; // characters of a name
  * The error of a strict object: "unknown <what> a, b (allowed: c, d)". Names the first few, because a caller can send
  * thousands.
  */
-export const noOther = (what: string, known: object) => ({
+export const unknownNamesError = (what: string, known: object) => ({
   error: ({ code, keys = [] }: { code: string; keys?: string[] }) => {
     if (code !== "unrecognized_keys") return undefined;
     const named = keys.slice(0, MAX_NAMED).map(quoted);

@@ -29,19 +29,19 @@ const OPERATIONS: Record<string, Measured> = {
 
 // What costs most of what callers can send, and of what they can store for others to list. On the free plan a request
 // may take 10 ms of CPU time.
-const MOST = { goal: 10, calls: 20, path: "/v1/pets" };
+const WORST_CASE = { goal: 10, calls: 20, path: "/v1/pets" };
 // As many unknown parameters as fit into a URL, which Cloudflare limits to 16 KB.
 const PARAMETERS = Array.from({ length: 3400 }, (_, i) => `+${i.toString(36)}`);
 // V8 hashes these names by their values, so that they collide.
 const NAMES = Array.from({ length: 1170 }, (_, i) => `"${((i + 1) * 2 ** 15) % 10 ** 7}":1`);
 const OBJECTS = Array(5440).fill("{}");
-const DEAREST: Record<string, Measured> = {
-  query: { ...MOST, path: `/v1/pets?${PARAMETERS.join("&")}` },
-  "body of colliding names": { ...MOST, body: `{"name":"Rex","categoryId":1,${NAMES.join()}}` },
-  "body of objects": { ...MOST, body: `{"name":"Rex","categoryId":1,"x":[${OBJECTS.join()}]}` },
-  "page of quotes": { ...MOST, path: "/v1/pets?limit=100&after=1000" },
-  "page of U+0001": { ...MOST, path: "/v1/pets?limit=100&after=1100" },
-  "page of emoji": { ...MOST, path: "/v1/pets?limit=100&after=1200" },
+const WORST_CASES: Record<string, Measured> = {
+  query: { ...WORST_CASE, path: `/v1/pets?${PARAMETERS.join("&")}` },
+  "body of colliding names": { ...WORST_CASE, body: `{"name":"Rex","categoryId":1,${NAMES.join()}}` },
+  "body of objects": { ...WORST_CASE, body: `{"name":"Rex","categoryId":1,"x":[${OBJECTS.join()}]}` },
+  "page of quotes": { ...WORST_CASE, path: "/v1/pets?limit=100&after=1000" },
+  "page of U+0001": { ...WORST_CASE, path: "/v1/pets?limit=100&after=1100" },
+  "page of emoji": { ...WORST_CASE, path: "/v1/pets?limit=100&after=1200" },
 };
 
 const FILL = `
@@ -118,7 +118,7 @@ async function judge<T extends { goal: number }>(
 await judge("Worker time per request, as a multiple of the floor", OPERATIONS, (one) =>
   medianOf(() => multipleOf(one)),
 );
-await judge("Worker time of the dearest requests in ms", DEAREST, (one) =>
+await judge("Worker time of the most expensive requests in ms", WORST_CASES, (one) =>
   medianOf(async () => (await call("service alone", one)).time),
 );
 await runtime.dispose();

@@ -3,7 +3,7 @@
 // runs against any service, with or without a key.
 
 import type { TestProject } from "vitest/node";
-import { readKey } from "../../scripts/api-key.ts";
+import { readKey } from "../../scripts/read-key.ts";
 import { isForTests, parseBase } from "../../scripts/environment.ts";
 import { askAboutKey } from "../../scripts/key.ts";
 

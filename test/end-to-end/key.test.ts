@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { describe, expect, it, vi } from "vitest";
-import { readKey } from "../../scripts/api-key.ts";
+import { readKey } from "../../scripts/read-key.ts";
 import { isForTests, parseBase } from "../../scripts/environment.ts";
 import { askAboutKey } from "../../scripts/key.ts";
 import { CLOSED } from "../../src/http/maintenance.ts";
