@@ -4,7 +4,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { copyProject, removeProject, startDev } from "../dev-server.ts";
 import { IS_DEPLOYED, LOCAL_ONLY, ORIGIN } from "./service.ts";
 
@@ -23,38 +23,51 @@ describe.skipIf(IS_DEPLOYED)(`npm run dev${LOCAL_ONLY}`, () => {
     expect(answer.replace(/\d+/, "1")).toBe(readme.match(/```json\n(.*)\n/)?.[1]);
   });
 
-  it("keeps a key, names the line of a syntax error and, once it is repaired, has the new migration", async () => {
-    const folder = copyProject();
-    onTestFinished(() => removeProject(folder));
+  describe("in a folder with a key and an earlier build", () => {
+    let folder: string;
+    let server: Awaited<ReturnType<typeof startDev>>;
+    beforeAll(async () => {
+      folder = copyProject();
+      write(".dev.vars", "API_KEY=key-of-a-maintainer\n");
+      mkdirSync(join(folder, "dist/site"), { recursive: true });
+      write("dist/site/earlier.html", "");
+      server = await startDev(folder);
+    });
+    afterAll(async () => {
+      await server.stop();
+      removeProject(folder);
+    });
     const write = (file: string, text: string) => writeFileSync(join(folder, file), text);
-    write(".dev.vars", "API_KEY=key-of-a-maintainer\n");
-    const site = join(folder, "dist/site");
-    mkdirSync(site, { recursive: true });
-    write("dist/site/earlier.html", "");
-    const server = await startDev(folder);
-    onTestFinished(server.stop);
-    expect(server.output()).toContain("Its API key is key-of-a-maintainer (.dev.vars).");
-    expect(existsSync(join(site, "earlier.html"))).toBe(false);
-    // Whoever empties the store so also makes the next start create its tables.
-    const [, store = ""] = server.output().match(/stop the service and remove (\S+)\./) ?? [];
-    const state = globSync("v3/d1/**/*.{sqlite,txt}", { cwd: join(folder, store) });
-    expect(state).toEqual(expect.arrayContaining([expect.stringMatching("sqlite"), expect.stringMatching("txt")]));
 
-    const { mtimeMs } = statSync(join(site, "index.html"));
-    const file = "src/pets/pet.ts";
-    const source = readFileSync(file, "utf8");
-    write(file, `${source}const broken: = 1;\n`);
-    await expect.poll(server.output).toContain(`${file}:${source.split("\n").length}:`);
-    write("migrations/9999_new.sql", "INSERT INTO pets (name, category_id, status) VALUES ('Migrated', 7, 'sold');");
-    write(file, source);
-    const list = async () => {
-      const headers = { Authorization: "Bearer key-of-a-maintainer" };
-      // A request that arrives while the runtime restarts may never be answered.
-      const options = { headers, signal: AbortSignal.timeout(2_000) };
-      return fetch(`${server.origin}/v1/pets`, options).then((response) => response.text(), String);
-    };
-    await expect.poll(list).toContain("Migrated");
-    // Only what differs is written, so two builds can run at once.
-    expect(statSync(join(site, "index.html")).mtimeMs).toBe(mtimeMs);
+    it("keeps the key, and removes what is not built any more", () => {
+      expect(server.output()).toContain("Its API key is key-of-a-maintainer (.dev.vars).");
+      expect(existsSync(join(folder, "dist/site/earlier.html"))).toBe(false);
+    });
+
+    it("names the folder to remove, so that the next start creates the tables again", () => {
+      const [, store = ""] = server.output().match(/stop the service and remove (\S+)\./) ?? [];
+      const state = globSync("v3/d1/**/*.{sqlite,txt}", { cwd: join(folder, store) });
+      expect(state).toEqual(expect.arrayContaining([expect.stringMatching("sqlite"), expect.stringMatching("txt")]));
+    });
+
+    it("names the line of a syntax error and, once it is repaired, has the new migration", async () => {
+      const file = "src/pets/pet.ts";
+      const source = readFileSync(file, "utf8");
+      const builtAt = () => statSync(join(folder, "dist/site/index.html")).mtimeMs;
+      const before = builtAt();
+      write(file, `${source}const broken: = 1;\n`);
+      await expect.poll(server.output).toContain(`${file}:${source.split("\n").length}:`);
+      write("migrations/9999_new.sql", "INSERT INTO pets (name, category_id, status) VALUES ('Migrated', 7, 'sold');");
+      write(file, source);
+      const list = async () => {
+        const headers = { Authorization: "Bearer key-of-a-maintainer" };
+        // A request that arrives while the runtime restarts may never be answered.
+        const options = { headers, signal: AbortSignal.timeout(2_000) };
+        return fetch(`${server.origin}/v1/pets`, options).then((response) => response.text(), String);
+      };
+      await expect.poll(list).toContain("Migrated");
+      // Only what differs is written, so two builds can run at once.
+      expect(builtAt()).toBe(before);
+    });
   });
 });

@@ -1,7 +1,7 @@
 // What is checked before any operation, in this order: the key, plain HTTP, maintenance, and the rate limit.
 
 import { env } from "cloudflare:workers";
-import { expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import { describedOperations } from "../conformance.ts";
 import { failing } from "./binding.ts";
 import { call, expectError, INVALID, MISSING, ORIGIN, PLAIN_HTTP, type RequestOptions, requestTo } from "./call.ts";
@@ -35,41 +35,66 @@ const REQUESTS: [path: string, options: RequestOptions][] = [
   ["/v1/pets", { method: "PURGE" }],
 ];
 
-it.each(REQUESTS)("%s %j", async (path, options) => {
-  const log = vi.spyOn(console, "error").mockReturnValue();
-  const limit = vi.fn(async () => ({ success: false }));
-  // If an operation used the database, the failure would be logged.
-  const open = { API_KEY_BOB: ALICE, API_KEY_ALICE__2: ALICE, DB: failing(env.DB, new Error("touched")) };
-  const limited = { ...open, RATE_LIMIT: { limit } };
-  const closed = { ...limited, MAINTENANCE: "" };
-  const send = ({ headers, ...changes }: RequestOptions) => {
-    const alice = { ...options, authorization: `Bearer ${ALICE}`, headers: { ...options.headers, ...headers } };
-    return call(path, { ...alice, ...changes });
-  };
-  const plain = { ...PLAIN_HTTP, bindings: closed };
-  const visitor = { ...PLAIN_HTTP.headers, "cf-visitor": '{"scheme":"http"}', "x-forwarded-proto": "https" };
-  expectError(await send({ ...plain, authorization: null }), MISSING);
-  expectError(await send({ ...plain, authorization: "Bearer wrong" }), INVALID);
-  expect((await call(path, { ...plain, method: "OPTIONS", authorization: null })).status).toBe(204);
-  expect(log).not.toHaveBeenCalled();
-  expectError(await send(plain), FORBIDDEN);
-  expectError(await send({ ...plain, headers: visitor }), FORBIDDEN);
-  log.mockClear(); // callers.test.ts asserts what is logged
+// If an operation used the database, the failure would be logged. API_KEY_BOB has the same key as API_KEY_ALICE__2.
+const OPEN = { API_KEY_BOB: ALICE, API_KEY_ALICE__2: ALICE, DB: failing(env.DB, new Error("touched")) };
+const limit = vi.fn(async () => ({ success: false }));
+const LIMITED = { ...OPEN, RATE_LIMIT: { limit } };
+const CLOSED_AND_LIMITED = { ...LIMITED, MAINTENANCE: "" };
+const { origin: HTTP, headers: CLOUDFLARE } = PLAIN_HTTP;
 
-  const https = await send({ ...plain, origin: ORIGIN });
-  expectError(https, CLOSED);
-  expect(https.headers.get("Retry-After")).toBe("30");
-  // Not through Cloudflare.
-  const local = { origin: PLAIN_HTTP.origin, bindings: { ...closed, MAINTENANCE: "off" } };
-  expectError(await send(local), CLOSED);
-  // Through a tunnel to a local service, which Cloudflare tells that its caller used https.
-  expectError(await send({ ...plain, headers: { ...PLAIN_HTTP.headers, "cf-visitor": '{"scheme":"https"}' } }), CLOSED);
-  expect(limit).not.toHaveBeenCalled();
+describe.each(REQUESTS)("%s %j", (path, options) => {
+  let log: MockInstance<typeof console.error>;
+  beforeEach(() => {
+    log = vi.spyOn(console, "error").mockReturnValue();
+    limit.mockClear();
+  });
 
-  expectError(await send({ bindings: limited }), TOO_MANY);
-  expect(limit.mock.calls).toEqual([[{ key: "API_KEY_ALICE" }]]);
-  expect(log).not.toHaveBeenCalled();
+  /** Sends the request, by default with Alice's key. */
+  const send = ({ headers, ...changes }: RequestOptions) =>
+    call(path, {
+      ...options,
+      authorization: `Bearer ${ALICE}`,
+      headers: { ...options.headers, ...headers },
+      ...changes,
+    });
 
-  // If several secrets have the same key, the one that sorts first counts.
-  expect((await send({ bindings: open })).headers.get("API-Key-Name")).toBe("API_KEY_ALICE__2");
+  it("first needs a valid key, unless it is a preflight", async () => {
+    const plain = { ...PLAIN_HTTP, bindings: CLOSED_AND_LIMITED };
+    expectError(await send({ ...plain, authorization: null }), MISSING);
+    expectError(await send({ ...plain, authorization: "Bearer wrong" }), INVALID);
+    expect((await call(path, { ...plain, method: "OPTIONS", authorization: null })).status).toBe(204);
+    expect(log).not.toHaveBeenCalled();
+  });
+
+  // callers.test.ts asserts what is logged.
+  it.each([{}, { "cf-visitor": '{"scheme":"http"}', "x-forwarded-proto": "https" }])(
+    "is then forbidden over plain HTTP, whatever a proxy adds: %j",
+    async (added) => {
+      const headers = { ...CLOUDFLARE, ...added };
+      expectError(await send({ origin: HTTP, headers, bindings: CLOSED_AND_LIMITED }), FORBIDDEN);
+    },
+  );
+
+  it.each([
+    ["over https", ORIGIN, CLOUDFLARE],
+    ["locally", HTTP, {}],
+    ["through a tunnel to a local service", HTTP, { ...CLOUDFLARE, "cf-visitor": '{"scheme":"https"}' }],
+  ])("then finds the service closed, whatever the value of MAINTENANCE: %s", async (_, origin, headers) => {
+    for (const MAINTENANCE of ["", "off"]) {
+      const answer = await send({ origin, headers, bindings: { ...CLOSED_AND_LIMITED, MAINTENANCE } });
+      expectError(answer, CLOSED);
+      expect(answer.headers.get("Retry-After")).toBe("30");
+    }
+    expect(limit).not.toHaveBeenCalled();
+  });
+
+  it("then counts for its caller's rate limit", async () => {
+    expectError(await send({ bindings: LIMITED }), TOO_MANY);
+    expect(limit.mock.calls).toEqual([[{ key: "API_KEY_ALICE" }]]);
+    expect(log).not.toHaveBeenCalled();
+  });
+
+  it("is of the secret that sorts first, if several have the same key", async () => {
+    expect((await send({ bindings: OPEN })).headers.get("API-Key-Name")).toBe("API_KEY_ALICE__2");
+  });
 });
