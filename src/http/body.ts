@@ -23,12 +23,12 @@ export async function readBody(request: Request): Promise<Bytes> {
   if (!isJson || !isPlain) {
     // RFC 9110, section 15.5.16: this header tells the caller that the encoding is the problem.
     const headers: Record<string, string> = isPlain ? {} : { "Accept-Encoding": "identity" };
-    throw new ApiError("unsupported_media_type", unsupported({ isJson, isPlain }), headers);
+    throw new ApiError("unsupported_media_type", unsupportedMessage({ isJson, isPlain }), headers);
   }
   return readBytes(request);
 }
 
-export function unsupported({ isJson, isPlain }: { isJson: boolean; isPlain: boolean }): string {
+export function unsupportedMessage({ isJson, isPlain }: { isJson: boolean; isPlain: boolean }): string {
   const how = [!isJson && "as Content-Type: application/json", !isPlain && "without a Content-Encoding"];
   return `The body must be sent ${how.filter(Boolean).join(" and ")}.`;
 }

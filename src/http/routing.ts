@@ -53,8 +53,8 @@ export function unrouted(routes: RouteEntry[]): (context: Context) => never {
     const { pathname } = new URL(url);
     const methods = methodsOf(routes.filter(([, pattern]) => pattern.test(pathname)));
     if (methods.length === 0) throw notFound(`Try ${startingPoints(routes)}, or see the guide at /.`);
-    const allow = allowed(methods);
-    throw new ApiError("method_not_allowed", notAllowed(method, allow), { Allow: allow });
+    const allow = allowHeader(methods);
+    throw new ApiError("method_not_allowed", notAllowedMessage(method, allow), { Allow: allow });
   };
 }
 
@@ -62,7 +62,7 @@ export function unrouted(routes: RouteEntry[]): (context: Context) => never {
 export function preflight(routes: RouteEntry[]): () => Response {
   return () =>
     noContent({
-      "Access-Control-Allow-Methods": allowed(methodsOf(routes)),
+      "Access-Control-Allow-Methods": allowHeader(methodsOf(routes)),
       "Access-Control-Allow-Headers": ALLOWED_HEADERS.join(", "),
       "Access-Control-Max-Age": "86400",
     });
@@ -73,11 +73,11 @@ const methodsOf = (routes: RouteEntry[]): string[] =>
   routes.map(([method]) => method).filter((method) => !["ALL", "OPTIONS"].includes(method));
 
 /** The value of Allow for a path whose operations have these methods. */
-export function allowed(methods: string[]): string {
+export function allowHeader(methods: string[]): string {
   return [...new Set(["OPTIONS", ...methods, ...(methods.includes("GET") ? ["HEAD"] : [])])].sort().join(", ");
 }
 
-export const notAllowed = (method: string, allow: string) => `${method} is not allowed here; use ${allow}.`;
+export const notAllowedMessage = (method: string, allow: string) => `${method} is not allowed here; use ${allow}.`;
 
 const notFound = (hint: string) => new ApiError("not_found", `There is nothing at this path. ${hint}`);
 

@@ -4,7 +4,7 @@
 import * as z from "zod/mini";
 import { BOOKMARK_HEADER } from "../d1/database.ts";
 import { KEY_REQUIRED } from "../http/authentication.ts";
-import { TOO_LARGE, unsupported } from "../http/body.ts";
+import { TOO_LARGE, unsupportedMessage } from "../http/body.ts";
 import { ApiError, type ErrorCode, STATUS } from "../http/errors.ts";
 import { IDEMPOTENCY_HEADER, IdempotencyKey } from "../http/idempotency.ts";
 import { type JsonSchema, jsonSchemas, type Parameter } from "./schemas.ts";
@@ -85,7 +85,7 @@ export function error(code: ErrorCode, message: string, headers: HeaderMap = {},
 /** The errors of every operation with a body, apart from a 400. */
 export const bodyErrors: Responses = {
   ...error("content_too_large", TOO_LARGE, {}, `${TOO_LARGE} Leave out unknown properties and white space.`),
-  ...error("unsupported_media_type", unsupported({ isJson: false, isPlain: false }), {
+  ...error("unsupported_media_type", unsupportedMessage({ isJson: false, isPlain: false }), {
     "Accept-Encoding": fixedHeader(
       "Present on a 415 if the request body has a Content-Encoding: the only one that the service accepts (RFC 9110).",
       "identity",

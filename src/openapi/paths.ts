@@ -8,7 +8,7 @@ import { IDEMPOTENCY_HEADER } from "../http/idempotency.ts";
 import { PLAIN_HTTP } from "../http/plain-http.ts";
 import { TOO_MANY } from "../http/rate-limit.ts";
 import { KEY_NAME_HEADER, VERSION_HEADER } from "../http/responses.ts";
-import { allowed, notAllowed } from "../http/routing.ts";
+import { allowHeader, notAllowedMessage } from "../http/routing.ts";
 import { type Content, error, fixedHeader, type HeaderMap, header, type Responses } from "./components.ts";
 import { mapValues, type Parameter } from "./schemas.ts";
 
@@ -43,9 +43,8 @@ const version: HeaderMap = {
   [VERSION_HEADER]: header("Identifies the version of the service that responded.", { type: "string" }),
 };
 
-// A 401 has no caller. Nor has a 400 for the Host, which is checked before the key, or a 500 if no secret is a valid
-// key.
-const caller = (status: string): HeaderMap => ({
+// A 401 has no key. Nor has a 400 for the Host, which is checked before the key, or a 500 if no secret is a valid key.
+const keyNameHeader = (status: string): HeaderMap => ({
   ...(status !== "401" && {
     [KEY_NAME_HEADER]: header(
       "The name of your API key, by which the operator knows you. Present once the service has recognized your key.",
@@ -72,7 +71,7 @@ export function describePaths(paths: Record<`/${string}`, PathItem>) {
         parameters: [...parameters, bookmarkParameter],
         responses: mapValues(all, (response, status) => ({
           ...response,
-          headers: { ...response.headers, ...caller(status), ...version },
+          headers: { ...response.headers, ...keyNameHeader(status), ...version },
         })),
       };
     });
@@ -88,29 +87,42 @@ const UNAUTHORIZED = "The API key is missing or not valid. Check the `Authorizat
 const NOT_ALLOWED =
   "The path does not support this method. Use one of those in `Allow`: HEAD is allowed wherever GET is.";
 
+/** What a failure says: the `message` of its example, and its description. */
+const FAILURES = {
+  internal: { message: INTERNAL, text: INTERNAL },
+  unavailable: {
+    message: UNAVAILABLE,
+    text: `The store is temporarily unavailable, or closed. ${WAIT}, and try again.`,
+  },
+};
+
+/** The same of a POST. Its examples are for a request without an Idempotency-Key. */
+const FAILURES_OF_POST: typeof FAILURES = {
+  internal: {
+    message: INTERNAL_AFTER_POST,
+    text: `The service failed, and what you sent may have been added: ${AGAIN}`,
+  },
+  unavailable: {
+    message: UNAVAILABLE_AFTER_POST,
+    text:
+      `The store is temporarily unavailable, and what you sent may have been added. ${WAIT}, and then ${AGAIN} ` +
+      "If `message` says that the service is closed for maintenance, nothing was added.",
+  },
+};
+
 function commonErrors(method: string, pathMethods: string[], headers: HeaderMap): Responses {
-  const methods = allowed(pathMethods);
+  const methods = allowHeader(pathMethods);
   const wrong = ["PUT", "PATCH", "DELETE", "TRACE"].find((candidate) => !pathMethods.includes(candidate)) ?? "";
   const allow = { Allow: fixedHeader("Present on a 405: the methods that the path supports (RFC 9110).", methods) };
   const optional = mapValues(headers, (described) => ({ ...described, required: false }));
   const retryAfter = { "Retry-After": header("Seconds to wait before a retry.", { type: "integer", minimum: 1 }) };
-  // The examples are for a request without an Idempotency-Key.
-  const [internal, whenFailed, unavailable, whenUnavailable] =
-    method === "post"
-      ? [
-          INTERNAL_AFTER_POST,
-          `The service failed, and what you sent may have been added: ${AGAIN}`,
-          UNAVAILABLE_AFTER_POST,
-          `The store is temporarily unavailable, and what you sent may have been added. ${WAIT}, and then ${AGAIN} ` +
-            "If `message` says that the service is closed for maintenance, nothing was added.",
-        ]
-      : [INTERNAL, INTERNAL, UNAVAILABLE, `The store is temporarily unavailable, or closed. ${WAIT}, and try again.`];
+  const { internal, unavailable } = method === "post" ? FAILURES_OF_POST : FAILURES;
   return {
     ...error("unauthorized", KEY_REQUIRED, { "WWW-Authenticate": challenge }, UNAUTHORIZED),
     ...error("forbidden", PLAIN_HTTP, {}, INSECURE),
-    ...error("method_not_allowed", notAllowed(wrong, methods), allow, NOT_ALLOWED),
+    ...error("method_not_allowed", notAllowedMessage(wrong, methods), allow, NOT_ALLOWED),
     ...error("too_many_requests", TOO_MANY, retryAfter, `Your rate limit is exceeded. ${WAIT}, and try again.`),
-    ...error("internal_error", internal, optional, whenFailed),
-    ...error("service_unavailable", unavailable, { ...optional, ...retryAfter }, whenUnavailable),
+    ...error("internal_error", internal.message, optional, internal.text),
+    ...error("service_unavailable", unavailable.message, { ...optional, ...retryAfter }, unavailable.text),
   };
 }
