@@ -1,7 +1,7 @@
 // API keys, sent as bearer tokens (RFC 6750). Each is a secret of its own, so Wrangler's commands add, list and revoke
-// one. Every secret or variable whose name begins with API_KEY is a caller's key, and no other is. A caller is that
-// name without two underscores and a number at its end, so it stays the same when a second key replaces the first. Keys
-// are compared in constant time, in buffers of one fixed length and with every valid key, so that timing reveals
+// one. Every secret or variable whose name begins with API_KEY is a caller's key, and no other is. API_KEY_SHOP and
+// API_KEY_SHOP__2 are two keys of the caller API_KEY_SHOP, who stays the same when the second one replaces the first.
+// Keys are compared in constant time, in buffers of one fixed length and with every valid key, so that timing reveals
 // neither a length nor a common prefix.
 
 import { ApiError, INTERNAL } from "./errors.ts";
@@ -21,7 +21,7 @@ const MAX_LENGTH = 512;
 /** The name of a caller, as the table checks it, too. */
 export const CALLER_NAME = /^API_KEY(_\w{1,56})?$/;
 
-/** The caller whose key is in the secret with this name: without all of its numbers. */
+/** The caller whose key is in the secret with this name: without the numbers that follow two underscores at its end. */
 export const callerOf = (keyName: string): string => keyName.replace(/(__\d+)+$/, "");
 
 /** Whether a secret with this name can have a key. Such a name is also the value of a response header. */

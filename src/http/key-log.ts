@@ -1,5 +1,5 @@
-// What is logged about an API key: each kind of line at most once an hour for each key in this isolate, because a caller
-// can send thousands of requests a second.
+// What is logged about an API key: each kind of line at most once an hour for each key in this isolate, because a
+// caller can send many requests a second.
 
 export interface ApiKey {
   /** The name of its secret. */
