@@ -26,7 +26,7 @@ const runTests = (mode: "smoke" | "deployed", base: string, key: string) =>
 /** Returns the base URL. */
 async function deploy(environment: Environment, commit: string, key: string): Promise<string> {
   const section = ["--env", environment];
-  printStep(`${environment}: the way back, which is the version that serves, and the bookmark of the database`);
+  printStep(`${environment}: the way back: the commit that serves, as its tag, and the bookmark of the database`);
   wrangler(["deployments", "status", ...section]);
   wrangler(["d1", "time-travel", "info", "DB", ...section]);
 
