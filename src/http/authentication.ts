@@ -27,14 +27,13 @@ export const callerOf = (keyName: string): string => keyName.replace(/(__\d+)+$/
 /** Whether a secret with this name can have a key. Such a name is also the value of a response header. */
 export const isSecretName = (name: string): boolean => CALLER_NAME.test(callerOf(name));
 
-/** A secret whose name starts like that of a key, as this isolate has read it. */
-interface Secret extends ApiKey {
-  value: unknown;
-  /** The key, in a buffer of the fixed length. Undefined if the secret is not a valid key. */
-  bytes: Uint8Array | undefined;
+interface ValidKey extends ApiKey {
+  /** In a buffer of the fixed length. */
+  bytes: Uint8Array;
 }
 
-const secrets = new Map<string, Secret>();
+/** The secrets whose names start like that of a key, as this isolate has read them. One without a key is ignored. */
+const secrets = new Map<string, { value: unknown; key: ValidKey | undefined }>();
 
 // Shared by all requests, because no other request can run between filling and comparing it.
 const presented = new Uint8Array(MAX_LENGTH);
@@ -71,7 +70,7 @@ export function authenticate(context: Context, env: Env): void {
 
 /** The valid keys, and the names of secrets that are ignored and that this isolate has not seen before. */
 function readSecrets(env: Env) {
-  const keys: Secret[] = [];
+  const keys: ValidKey[] = [];
   const ignored: string[] = [];
   for (const name in env) {
     if (!/^API_KEY/i.test(name)) continue;
@@ -79,27 +78,27 @@ function readSecrets(env: Env) {
     let secret = secrets.get(name);
     // The bindings of a running isolate may change.
     if (!secret || secret.value !== value) {
-      secret = { name, caller: callerOf(name), value, bytes: keyIn(name, value) };
+      secret = { value, key: keyIn(name, value) };
       secrets.set(name, secret);
-      if (!secret.bytes) ignored.push(name);
+      if (!secret.key) ignored.push(name);
     }
-    if (secret.bytes) keys.push(secret);
+    if (secret.key) keys.push(secret.key);
   }
   return { keys, ignored };
 }
 
 /** The key that was sent, if it is valid. If several secrets have it, the one whose name sorts first. */
-function findKey(credentials: string, keys: Secret[]): ApiKey | undefined {
+function findKey(credentials: string, keys: ValidKey[]): ApiKey | undefined {
   pad(presented, credentials);
   // Every key is compared: to stop at the first match would reveal which one it was.
-  const equal = keys.filter(({ bytes }) => bytes && crypto.subtle.timingSafeEqual(bytes, presented));
-  if (!isKey(credentials)) return undefined;
-  return equal.reduce<Secret | undefined>((first, key) => (first && first.name < key.name ? first : key), undefined);
+  const equal = keys.filter(({ bytes }) => crypto.subtle.timingSafeEqual(bytes, presented));
+  const [first] = equal.sort((a, b) => (a.name < b.name ? -1 : 1));
+  return isKey(credentials) ? first : undefined;
 }
 
-function keyIn(name: string, value: unknown): Uint8Array | undefined {
+function keyIn(name: string, value: unknown): ValidKey | undefined {
   const isValid = isSecretName(name) && typeof value === "string" && isKey(value);
-  return isValid ? pad(new Uint8Array(MAX_LENGTH), value) : undefined;
+  return isValid ? { name, caller: callerOf(name), bytes: pad(new Uint8Array(MAX_LENGTH), value) } : undefined;
 }
 
 const NAME = "the name of a key is API_KEY_, in capitals, and then up to 56 letters, digits and underscores";
