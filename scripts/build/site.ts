@@ -16,7 +16,9 @@ const LANGUAGES: Record<string, string> = { sh: "curl", js: "JavaScript", python
 
 // Not imported: its types would add those of the DOM, which contradict those of Workers.
 const highlighter = createRequire(import.meta.url)("highlight.js/lib/common");
-const toHtml = (code: string, language = "plaintext"): string => highlighter.highlight(code, { language }).value;
+// It escapes quotes, which need it only in attributes, and would make up two of the page's 80 kB.
+const toHtml = (code: string, language = "plaintext"): string =>
+  highlighter.highlight(code, { language }).value.replaceAll("&quot;", '"');
 
 const markdown: Marked = new Marked({
   renderer: {
@@ -27,7 +29,7 @@ const markdown: Marked = new Marked({
     code({ text, lang }) {
       if (lang) return `<pre><code class="language-${lang}">${toHtml(`${text}\n`, lang)}</code></pre>\n`;
       // A response breaks between its members.
-      return `<pre><code>${toHtml(`${text}\n`).replaceAll(/(?<=,)(?=&quot;|\{)/g, "<wbr>")}</code></pre>\n`;
+      return `<pre><code>${toHtml(`${text}\n`).replaceAll(/(?<=,)(?=["{])/g, "<wbr>")}</code></pre>\n`;
     },
   },
 });
@@ -77,31 +79,34 @@ function pageParts(guide: string, commit: string): Record<string, string> {
 
 /** Code, and each sentence before it that ends in a colon, follows the text up to the first subheading. */
 function sectionOf(tokens: Token[], number: number): string {
-  const [text, code, details]: [Token[], Token[], Token[]] = [[], [], []];
-  tokens.forEach((token, i) => {
-    const introduces = token.raw.trimEnd().endsWith(":") && tokens[i + 1]?.type === "code";
-    if (token.type === "code" || introduces) code.push(token);
-    else (details.length > 0 || isHeading(token, 3) ? details : text).push(token);
+  const { text, code, details } = Object.groupBy(tokens, (token, i) => {
+    const introducesCode = token.raw.trimEnd().endsWith(":") && tokens[i + 1]?.type === "code";
+    if (token.type === "code" || introducesCode) return "code";
+    return tokens.slice(0, i + 1).some((earlier) => isHeading(earlier, 3)) ? "details" : "text";
   });
-  const parts = [inDiv("text", htmlOf(text)), inDiv("code", codeOf(code, number)), inDiv("text", htmlOf(details))];
-  return `<section>\n${parts.join("")}</section>`;
+  const html = [inDiv("text", htmlOf(text)), inDiv("code", codeOf(number, code)), inDiv("text", htmlOf(details))];
+  return `<section>\n${html.join("")}</section>`;
 }
 
 const inDiv = (name: string, html: string) => html && `<div class="${name}">\n${html}</div>\n`;
-const htmlOf = (tokens: Token[]): string => markdown.parser(tokens);
+const htmlOf = (tokens: Token[] = []): string => markdown.parser(tokens);
 const isHeading = (token: Token, depth: number): token is Tokens.Heading =>
   token.type === "heading" && token["depth"] === depth;
 
 /** Programs that follow each other are tabs, of which the browser keeps one open, because they have the same `name`. */
-function codeOf(tokens: Token[], section: number): string {
-  const titleOf = (token?: Token) => (token?.type === "code" ? LANGUAGES[token["lang"]] : undefined);
-  const runs = tokens.flatMap((token, i) => (titleOf(token) && titleOf(tokens[i - 1]) ? [] : i));
-  const html = runs.map((start, i) => {
-    const programs = tokens.slice(start, runs[i + 1]);
-    if (programs.length === 1) return htmlOf(programs);
-    const tabs = programs.map((program, j) => {
+function codeOf(section: number, tokens: Token[] = []): string {
+  const languageOf = (token?: Token) => (token?.type === "code" ? LANGUAGES[token["lang"]] : undefined);
+  const groups: Token[][] = [];
+  for (const token of tokens) {
+    const group = groups.at(-1);
+    if (group && languageOf(token) && languageOf(group.at(-1))) group.push(token);
+    else groups.push([token]);
+  }
+  const html = groups.map((group, i) => {
+    if (group.length === 1) return htmlOf(group);
+    const tabs = group.map((program, j) => {
       const attributes = `name="example-${section}-${i}"${j === 0 ? " open" : ""}`;
-      return `<details ${attributes}><summary>${titleOf(program)}</summary>\n${htmlOf([program])}</details>\n`;
+      return `<details ${attributes}><summary>${languageOf(program)}</summary>\n${htmlOf([program])}</details>\n`;
     });
     return `<div class="tabs">\n${tabs.join("")}</div>\n`;
   });
