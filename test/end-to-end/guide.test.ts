@@ -1,10 +1,10 @@
 // Runs every example of the page as a reader pastes it, so a reader's first calls work in each language and get what
-// the page shows, and behind a network that fails, where an example must fail and say why. Some things are replaced:
-// lists start after the animals that earlier tests and runs have added, each category is one that a JavaScript number
-// would round, where nothing answers, 30 seconds are 1, and an example that retries waits less, or retries less often.
+// the page shows. Then something goes wrong, and the example must fail and say why. Some things are replaced: lists
+// start after the animals that earlier tests and runs have added, each category is one that a JavaScript number would
+// round, where nothing answers, 30 seconds are 1, and an example that retries waits less, or retries less often.
 
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { type ServerResponse, STATUS_CODES } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ const guide = readFileSync("src/site/guide.md", "utf8");
 const sections = guide
   .split(/^## /m)
   .map((part): [title: string, part: string] => [/^[\w ,]+/.exec(part)?.[0].trim() ?? "", part])
-  .filter(([title]) => !["Getting started", "Generated clients", IS_REMOVED && "Get an animal"].includes(title));
+  .filter(([title]) => !["Generated clients", IS_REMOVED && "Get an animal"].includes(title));
 /** The responses that a section shows, without what differs in every store: the address and the ids. */
 const responsesIn = (part: string) =>
   [...part.matchAll(/^```\n(HTTP[\s\S]*?)\n```$/gm)].map(([, text]) => anyStore(text));
@@ -50,9 +50,10 @@ const TIMEOUT = /(?<=--max-time |timeout=|timeout\()30(?=\D)/g;
 const BIG = String(INT64.maximum);
 
 const animal = (name: string) =>
-  RegExp(`id\\W+(\\d+)n?\\W+name\\W+${name}\\W+categoryId\\W+${BIG}n?\\W+status\\W+available`);
+  RegExp(`id\\W+\\d+n?\\W+name\\W+${name}\\W+categoryId\\W+${BIG}n?\\W+status\\W+available`);
 /** What the examples of each section print, in every language. */
 const PRINTED: Record<string, RegExp> = {
+  "Getting started": animal("Rex"),
   "List animals": animal("Rex"),
   "Add an animal": animal("Max"),
   "Get an animal": animal("Rex"),
@@ -61,32 +62,22 @@ const PRINTED: Record<string, RegExp> = {
   [OWN_WRITES]: animal("Luna"),
 };
 
-type Respond = (response: ServerResponse, status: number, body: string) => void;
-/**
- * Ways in which the network can fail: what every example shows, and what is sent instead of the service's response,
- * whose status and body it gets.
- */
-const FAILURES: Record<string, [shown: RegExp, respond?: Respond]> = {
-  wrongKey: [RegExp(`401[\\s\\S]+${RAY}[\\s\\S]+The API key is not valid`)],
-  // Once: whoever follows it gets what looks like a success.
-  redirect: [RegExp(`302[\\s\\S]+${RAY}`), (response) => response.writeHead(302, { Location: response.req.url }).end()],
-  shortened: [
-    RegExp(`20[01][\\s\\S]+${RAY}`),
-    (response, status, body) => response.writeHead(status).end(body.slice(0, -1)),
-  ],
-  cutOff: [
-    // Older versions of urllib3 accept it, and then it is a 201 that is not complete.
-    /bytes remaining|terminated|IncompleteRead|201 /,
-    (response, status, body) =>
-      response.writeHead(status, { "Content-Length": body.length }).write(body.slice(0, 9), () => response.destroy()),
-  ],
-  silent: [/timed?[ -]?out/i, () => {}],
+/** What can be sent instead of the service's response, whose status and body it gets. */
+const FAILURES: Record<string, (response: ServerResponse, status: number, body: string) => void> = {
+  // Whoever follows it gets what looks like a success.
+  redirect: (response) => response.writeHead(302, { Location: response.req.url }).end(),
+  html: (response, status) => response.writeHead(status).end("<h1>Welcome</h1>"),
+  shortened: (response, status, body) => response.writeHead(status).end(body.slice(0, -1)),
+  "cut off": (response, status, body) =>
+    response.writeHead(status, { "Content-Length": body.length }).write(body.slice(0, 9), () => response.destroy()),
+  silent: () => {},
+  429: (response) => response.writeHead(429, { "Retry-After": "1" }).end("error code: 1015"),
+  503: (response) => response.writeHead(503, { "Retry-After": "2" }).end("unavailable"),
 };
-/** Those after which a request is sent again, after so many seconds. curl really waits, so its run ends after three. */
-const RETRIED = ["cutOff", "silent"];
-const WAITS = [1, 2, 4, 8, 16];
 /** An example of curl alone, which shows whatever it gets, and fails only because of a status. */
-const PLAIN_CURL = /^(key=.+\necho .+\n)?curl -i [^|]+$/;
+const PLAIN_CURL = /^((key=|echo |export ).+\n)*curl -i [^|]+$/;
+/** In the file that the examples of curl write. */
+const OF_EARLIER_RUN = '[{"name":"Of an earlier run"}]\n{"id":1,"name":"Of an earlier run"}\n';
 
 /** Each run of an example: how its requests fail, if they do, and the ids in the responses of the service. */
 const runs: { failures: string[]; requests: number; ids: number[] }[] = [];
@@ -100,7 +91,7 @@ const network = await startServer(async (request, response) => {
   const failure = run.failures[run.requests++] ?? "";
   response.setHeader("cf-ray", RAY);
   const sent = ALLOWED_HEADERS.map((name) => [name, request.headers[name.toLowerCase()]]).filter(([, value]) => value);
-  const headers = { ...Object.fromEntries(sent), ...(failure === "wrongKey" && { Authorization: "Bearer wrong" }) };
+  const headers = { ...Object.fromEntries(sent), ...(failure === "wrong key" && { Authorization: "Bearer wrong" }) };
   const options = { method: String(request.method), headers, body: await text(request) };
   const { status, headers: others, text: answer } = await send(ORIGIN + path, options);
   const shown = ["Location", "Link"].filter((name) => others.has(name)).map((name) => `${name}: ${others.get(name)}`);
@@ -108,8 +99,7 @@ const network = await startServer(async (request, response) => {
   if (answer) run.ids.push(JSON.parse(answer).id);
   others.delete("Content-Length");
   const body = answer.replaceAll('"categoryId":7,', `"categoryId":${BIG},`);
-  if (/^\d/.test(failure)) return response.writeHead(Number(failure), { "Retry-After": "1" }).end("error code: 1015");
-  const respond = FAILURES[failure]?.[1];
+  const respond = FAILURES[failure];
   if (respond) return respond(response, status, body);
   const link = others.get("Link")?.replace(ORIGIN, `${network.origin}/${number}`);
   return response.writeHead(status, { ...Object.fromEntries(others), "cf-ray": RAY, ...(link && { link }) }).end(body);
@@ -120,13 +110,15 @@ let rex = 0; // the id of the animal of the first call, after which the list sta
 
 process.setMaxListeners(100); // Each example that runs listens for the end of this process.
 
-/** Runs an example, with the files of an earlier run. `failures`: of its first requests, by name or status. */
-async function runExample([file = "", ...options]: string[], example: string, failures: string[] = [], files?: string) {
+/** Runs an example in a new folder. `failures`: of its first requests, by name. */
+async function runExample([file = "", ...options]: string[], example: string, failures: string[] = []) {
   const here = mkdtempSync(join(folder, "run-"));
-  if (files) cpSync(files, here, { recursive: true });
-  const run = { failures, requests: 0, ids: [] };
-  const env = { ANIMAL_STORE: `${network.origin}/${runs.push(run) - 1}/v1`, API_KEY };
+  writeFileSync(join(here, "response.txt"), OF_EARLIER_RUN);
+  const run = { failures, requests: 0, ids: [] as number[] };
+  const ANIMAL_STORE = `${network.origin}/${runs.push(run) - 1}/v1`;
   const program = example
+    .replace("https://<your address>/v1", ANIMAL_STORE)
+    .replace("<your API key>", API_KEY)
     .replace("?limit=1", `?limit=1&after=${rex - 1}`)
     .replace("limit=100", `limit=100&after=${rex}`)
     .replace("/pets/1", `/pets/${rex}`)
@@ -134,7 +126,10 @@ async function runExample([file = "", ...options]: string[], example: string, fa
     .replace("wait * 1000", "wait * 50")
     .replace("time.sleep(wait)", "time.sleep(wait / 20)")
     .replaceAll(TIMEOUT, failures.includes("silent") ? "1" : "$&");
-  return { ...(await outcome(launch(file, [...options, program], here, env))), run, here };
+  const ended = await outcome(launch(file, [...options, program], here, { ANIMAL_STORE, API_KEY }));
+  // What the example says, because how many requests arrive in time depends on how busy the machine is.
+  const waits = Array.from(ended.errors.matchAll(/(?:again|retry) in (\d+) s/g), ([, seconds]) => Number(seconds));
+  return { ...ended, ...run, waits };
 }
 
 beforeAll(async () => {
@@ -171,55 +166,80 @@ it("states the same limits, dates and headers as the service", () => {
 for (const [language, { command, missing }] of Object.entries(LANGUAGES)) {
   const skipped = missing.length > 0 ? ` (SKIPPED: ${missing.join(", ")} is not installed)` : "";
   describe.skipIf(skipped)(`the examples in ${language}${skipped}`, { concurrent: true }, () => {
+    const code = RegExp(`^\`\`\`${language}\\n([^]*?\\n)\`\`\`$`, "gm");
     const examples = sections.flatMap(([title, section]) => {
-      const [, example] = RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)\\n\`\`\`$`, "m").exec(section) ?? [];
+      const example = Array.from(section.matchAll(code), ([, program]) => program).join("");
       return example ? [{ title, section, example }] : [];
     });
-    it.for(examples)("$title", async ({ title, section, example }) => {
-      const printed = PRINTED[title] ?? expect.fail(`What does ${title} print?`);
-      const isRetrying = title === RETRYING;
-      const passing = await runExample(command, example, isRetrying ? ["cutOff", "429", "503"] : []);
-      expect(passing.output, passing.errors).toMatch(printed);
-      expect(passing.status).toBe(0);
+    const programs = examples.filter(({ example }) => !PLAIN_CURL.test(example));
+    const creates = examples.filter(({ example }) => example.includes("Idempotency-Key"));
+    const retrying = examples.find(({ title }) => title === RETRYING)?.example ?? expect.fail();
+
+    it.for(examples)("$title: gets and prints what the page shows", async ({ title, section, example }) => {
+      const { status, output, errors } = await runExample(command, example);
+      expect(output, errors).toMatch(PRINTED[title] ?? expect.fail(`What does ${title} print?`));
+      expect(status).toBe(0);
       const isReceived = (parts: string[]) => received.some((answer) => parts.every((part) => answer.includes(part)));
       expect(responsesIn(section).filter((shown) => !isReceived(shown.split("…")))).toEqual([]);
-      // What the example says, because how many requests arrive in time depends on how busy the machine is.
-      const waits = ({ errors }: typeof passing) =>
-        Array.from(errors.matchAll(/(?:again|retry) in (\d+) s/g), ([, seconds]) => Number(seconds));
-      if (isRetrying) {
-        expect(passing.run.ids).toEqual(Array(4).fill(Number(printed.exec(passing.output)?.[1])));
-        expect(waits(passing)).toEqual([1, 1, 1]); // what Retry-After says
-      }
+      expect(example.match(TIMEOUT), "waits without an end").not.toBeNull();
+    });
 
-      // Started again with the key that it has printed, it adds nothing. Without its first line, curl sends nothing.
-      const [, key] = /^Idempotency-Key: (\S+)$/m.exec(passing.errors) ?? [];
-      expect(Boolean(key)).toBe(example.includes("Idempotency-Key"));
-      if (key) {
-        const withKey = example.replace(/\$\(openssl.+\)|crypto.+\(\)|str\(uuid.+\)/, `"${key}"`);
-        const again = await runExample(command, withKey);
-        expect(again.run.ids[0], again.errors).toBe(passing.run.ids[0]);
-        const without = language === "sh" ? await runExample(command, example.replace(/^key=.+\n/, "")) : undefined;
-        if (without) expect([without.status === 0, without.run.requests]).toEqual([false, 0]);
-      }
+    it.for(creates)("$title: adds nothing when it runs again with the key that it printed", async ({ example }) => {
+      const first = await runExample(command, example);
+      const [, key] = /^Idempotency-Key: (\S+)$/m.exec(first.errors) ?? expect.fail(first.errors);
+      const withKey = example.replace(/\$\(openssl.+\)|crypto.+\(\)|str\(uuid.+\)/, `"${key}"`);
+      const again = await runExample(command, withKey);
+      expect(again.ids[0], again.errors).toBe(first.ids[0]);
+      if (language !== "sh") return;
+      // Without its first line, in a new terminal.
+      const withoutKey = await runExample(command, example.replace(/^key=.+\n/, ""));
+      expect([withoutKey.status === 0, withoutKey.requests]).toEqual([false, 0]);
+    });
 
-      expect(example.match(TIMEOUT)).not.toBeNull();
-      const usual = ["wrongKey", "redirect", "shortened", ...(isRetrying ? RETRIED : [])];
-      const fail = async (name: string) => {
-        // If an example sends several requests, a later one fails.
-        const answered = ["Pagination", OWN_WRITES].includes(title) ? [""] : [];
-        const failures = [...answered, ...Array(name === "redirect" ? 1 : 6).fill(name)];
-        const failing = await runExample(command, example, failures, passing.here);
-        const { status, output, errors } = failing;
-        expect(status, `${name}: ${output}`).toBeGreaterThan(0);
-        expect(output + errors, name).toMatch(FAILURES[name]?.[0] ?? expect.fail());
-        expect(output, name).not.toContain("On a later page");
-        if (!isRetrying) return;
-        expect(output, name).toBe("");
-        // curl does not look at the body.
-        const isRetried = RETRIED.includes(name) || (name === "shortened" && language !== "sh");
-        expect(waits(failing), name).toEqual(isRetried ? WAITS.slice(0, language === "sh" ? 3 : 5) : []);
-      };
-      await Promise.all((PLAIN_CURL.test(example) ? ["wrongKey"] : usual).map(fail));
+    /** Runs an example of which one request fails: if it sends several, a later one. Returns all that it shows. */
+    async function failOnce({ title, example }: { title: string; example: string }, failure: string) {
+      const before = ["Pagination", OWN_WRITES].includes(title) ? [""] : [];
+      const { status, output, errors } = await runExample(command, example, [...before, failure]);
+      expect(status, output).toBeGreaterThan(0);
+      expect(output).not.toMatch(/On a later page|Of an earlier run/);
+      return output + errors;
+    }
+
+    it.for(examples)("$title: fails with the status, cf-ray and message if the key is wrong", async (example) => {
+      expect(await failOnce(example, "wrong key")).toMatch(RegExp(`401[^]+${RAY}[^]+The API key is not valid`));
+    });
+
+    it.for(programs)("$title: does not follow a redirect", async (example) => {
+      expect(await failOnce(example, "redirect")).toMatch(RegExp(`302[^]+${RAY}`));
+    });
+
+    // An example that retries takes it for an incomplete response.
+    it.for(programs.filter(({ title }) => title !== RETRYING))("$title: shows a success with HTML", async (example) => {
+      expect(await failOnce(example, "html")).toMatch(RegExp(`20[01][^]+${RAY}[^]+<h1>Welcome`));
+    });
+
+    it(`${RETRYING}: adds one animal if responses are lost, and waits as long as they say`, async () => {
+      const { status, output, errors, ids, waits } = await runExample(command, retrying, ["cut off", "429", "503"]);
+      expect(output, errors).toMatch(animal("Ada"));
+      expect(status).toBe(0);
+      expect([ids.length, new Set(ids).size]).toEqual([4, 1]);
+      expect(waits).toEqual([1, 1, 2]);
+    });
+
+    // Older versions of urllib3 accept a response that is cut off, and then it is a 201 that is not complete.
+    it.for([
+      ["cut off", /bytes remaining|terminated|IncompleteRead|201 /],
+      ["silent", /timed?[ -]?out/i],
+      ["shortened", RegExp(`201[^]+${RAY}`)],
+    ] as const)(`${RETRYING}: gives up in the end if every response is %s`, async ([failure, shown]) => {
+      const { status, output, errors, waits } = await runExample(command, retrying, Array(6).fill(failure));
+      expect(status).toBeGreaterThan(0);
+      expect(output).toBe("");
+      expect(errors).toMatch(shown);
+      expect(errors).not.toContain("Of an earlier run");
+      // curl does not look at the body, and really waits, so it has fewer tries here.
+      const curlWaits = failure === "shortened" ? [] : [1, 2, 4];
+      expect(waits).toEqual(language === "sh" ? curlWaits : [1, 2, 4, 8, 16]);
     });
   });
 }
