@@ -22,7 +22,8 @@ import {
 import type { PathItem } from "./paths.ts";
 import { queryParameters } from "./schemas.ts";
 
-// Both have every property and differ in each, because tests store and compare them.
+// Both have every property and differ in each, because tests store and compare them. Below 2^53, because viewers of the
+// description round what is beyond.
 const REX = { id: 1n, name: "Rex", categoryId: 7n, status: "available" } satisfies Required<Pet>;
 const ADA = { id: 2n, name: "Ada", categoryId: 8n, status: "sold" } satisfies Required<Pet>;
 const { id: _, ...NEW_REX } = REX;

@@ -60,11 +60,6 @@ it("leaves everything under /v1 and what does not exist to the Worker", async ()
 
 it("is not built with a keyword that it does not show", () => {
   const [operation = expect.fail()] = operations;
-  const [parameter = expect.fail()] = operation.parameters;
-  const describeWith = (changed: object) => () =>
-    describeOperation({ ...operation, parameters: [Object.assign({ ...parameter }, changed)] });
-  const withCallbacks = Object.assign({ ...operation }, { callbacks: {} });
-  expect(() => describeOperation(withCallbacks)).toThrow("the keyword callbacks of listPets");
-  expect(describeWith({ explode: true })).toThrow("the keyword explode of limit");
-  expect(describeWith({ schema: { type: "array", uniqueItems: true } })).toThrow("the keyword uniqueItems of limit");
+  const changed = Object.assign({ ...operation }, { callbacks: {} });
+  expect(() => describeOperation(changed)).toThrow("the keyword callbacks of listPets");
 });
