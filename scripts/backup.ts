@@ -10,8 +10,8 @@ import { wrangler } from "./wrangler.ts";
 // Animals. The longest have some 9 KB, and D1 returns at most 50 MB. Each page starts Wrangler, which takes a second.
 const PAGE = 4000;
 
-// Moves it past the ids of all animals that were added since the backup: D1 has not added 1,000 in each second since
-// 1970. First, because a load can be cut off.
+// Moves the counter of ids past those of all animals that were added since the backup: no store has added 1,000 a
+// second since 1970. It comes first, because a load can be cut off.
 const MOVE_COUNTER = `\
 INSERT INTO sqlite_sequence SELECT 'pets', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'pets');
 UPDATE sqlite_sequence SET seq = 1000000 + max(seq, 1000 * unixepoch()) WHERE name = 'pets';
@@ -23,9 +23,9 @@ type Row = Record<string, unknown>;
 type OnPage = (count: number, id: string, lastId: string) => void;
 
 /**
- * The text of a backup: first what moves the counter of ids, and then a line for each animal, in the order of ids, such
- * as `INSERT INTO pets (id, name, …) VALUES (1, 'Rex', …) ON CONFLICT DO NOTHING;`. A new column is covered by itself.
- * `query` runs a SELECT. Throws if the last animals are removed meanwhile.
+ * The text of a backup: first the statements that move the counter of ids, and then a line for each animal, in the
+ * order of ids, such as `INSERT INTO pets (id, name, …) VALUES (1, 'Rex', …) ON CONFLICT DO NOTHING;`. A new column is
+ * covered by itself. `query` runs a SELECT. Throws if the last animals are removed meanwhile.
  */
 export function* sqlOf(query: (sql: string) => Row[], onPage: OnPage = () => {}): Generator<string> {
   const table = query("SELECT name, (SELECT max(id) FROM pets) AS last FROM pragma_table_info('pets')");

@@ -26,7 +26,7 @@ const runTests = (mode: "smoke" | "deployed", base: string, key: string) =>
 /** Returns the base URL. */
 async function deploy(environment: Environment, commit: string, key: string): Promise<string> {
   const section = ["--env", environment];
-  printStep(`${environment}: the way back: the commit that serves, as its tag, and the bookmark of the database`);
+  printStep(`${environment}: the way back: the commit that serves (its tag), and the bookmark of the database`);
   wrangler(["deployments", "status", ...section]);
   wrangler(["d1", "time-travel", "info", "DB", ...section]);
 
@@ -82,7 +82,7 @@ async function deployToBoth(commit: string): Promise<void> {
   const stagingKey = await readKey("API key of staging (not shown):");
   if (!stagingKey)
     throw new Error("The tests in staging need one of its API keys: enter it on a terminal, or set API_KEY.");
-  // The environment variable has staging's.
+  // Not from the variable API_KEY, which has staging's key.
   const productionKey = await readKey("API key of production (not shown; without one, less is tested):", {});
   if (productionKey === stagingKey) throw new Error("Production must not have an API key of staging.");
   const base = await deploy("staging", commit, stagingKey);

@@ -12,12 +12,16 @@ const TIMES = 5;
 /** Waits until a service answers, and its page names this commit. Throws with what it names if that takes too long. */
 export async function waitUntilServed(base: string, commit: string, patience = PATIENCE): Promise<void> {
   const until = Date.now() + patience;
-  for (let times = 0; times < TIMES; ) {
+  let times = 0;
+  while (times < TIMES) {
     const serving = await servingCommit(base);
-    times = serving === commit ? times + 1 : 0;
-    if (times > 0) continue;
-    if (Date.now() > until) throw new Error(`${base} serves ${serving}, and not commit ${commit}.`);
-    await wait(1_000);
+    if (serving === commit) {
+      times++;
+    } else {
+      if (Date.now() > until) throw new Error(`${base} serves ${serving}, and not commit ${commit}.`);
+      times = 0;
+      await wait(1_000);
+    }
   }
 }
 

@@ -1,5 +1,4 @@
-// Secrets that an environment can have, in addition to those that wrangler.toml requires: for `env` of `fetch`, and
-// that of cloudflare:workers.
+// Declares the secrets that wrangler.toml does not require, for the `env` of `fetch` and that of cloudflare:workers.
 
 interface Env extends OptionalSecrets {}
 

@@ -37,8 +37,7 @@ export class StatementFailed extends Error {
 
   constructor(cause: unknown, mayBeStored: boolean) {
     super("D1 failed.", { cause });
-    const message = messageOf(cause);
-    this.retryAfter = isTransient(message) ? (OVERLOADED.test(message) ? 10 : 1) : undefined;
+    this.retryAfter = retryAfter(messageOf(cause));
     this.mayBeStored = mayBeStored;
   }
 }
@@ -72,22 +71,25 @@ export async function runStatement<T>(
         if (!Array.isArray(results)) throw new Error("D1 did not return a list of rows.");
         return read(results);
       } catch (failure) {
-        const message = messageOf(failure);
         const isLast = effect !== "idempotent" || tries === MAX_TRIES;
-        if (isLast || !isTransient(message) || OVERLOADED.test(message)) throw failure;
+        if (isLast || retryAfter(messageOf(failure)) !== SOON) throw failure;
       }
       // Throws if the deadline has passed, so nothing is repeated after it.
       await Promise.race([deadline, scheduler.wait(Math.random() * FIRST_WAIT * tries)]);
     }
   } catch (failure) {
     const message = messageOf(failure);
-    const isBehind = /no such (table|column|index)|no column named/.test(message);
-    const cause = isBehind ? new Error(`${message} (Are the migrations applied? See docs/OPERATIONS.md)`) : failure;
+    const lacksSchema = /no such (table|column|index)|no column named/.test(message);
+    const cause = lacksSchema ? new Error(`${message} (Are the migrations applied? See docs/OPERATIONS.md)`) : failure;
     throw new StatementFailed(cause, effect === "write");
   } finally {
     clearTimeout(timer);
   }
 }
+
+// Seconds to wait before a retry.
+const SOON = 1;
+const LATER = 10;
 
 // Repeating a statement immediately makes these worse.
 const OVERLOADED = /overloaded|queued|(CPU time|memory) limit/i;
@@ -96,7 +98,6 @@ const OVERLOADED = /overloaded|queued|(CPU time|memory) limit/i;
 // others were reported.
 const TRANSIENT = new RegExp(
   [
-    OVERLOADED.source,
     "network connection lost",
     "\\breset\\b",
     "D1_RESET_DO",
@@ -115,10 +116,13 @@ const TRANSIENT = new RegExp(
 // A gateway's response instead of D1's, whatever it contains. D1 reports SQL errors as JSON.
 const UNPARSED = /failed to parse body as json, got:/i;
 
-/**
- * Whether a failure of D1 with this message is transient. An error in the SQL is not, although it may quote any word.
- */
-const isTransient = (message: string): boolean =>
-  UNPARSED.test(message) || (TRANSIENT.test(message) && !message.includes("SQLITE_ERROR"));
+/** Seconds to wait before a retry. Undefined if a failure of D1 with this message is not transient. */
+function retryAfter(message: string): number | undefined {
+  const isUnparsed = UNPARSED.test(message);
+  // An error in the SQL may quote any word.
+  if (!isUnparsed && message.includes("SQLITE_ERROR")) return undefined;
+  if (OVERLOADED.test(message)) return LATER;
+  return isUnparsed || TRANSIENT.test(message) ? SOON : undefined;
+}
 
 const messageOf = (failure: unknown): string => (failure instanceof Error ? failure.message : "");

@@ -4,7 +4,7 @@
 // Keys are compared in constant time, in buffers of one fixed length and with every valid key, so that timing reveals
 // neither a length nor a common prefix.
 
-import { ApiError, INTERNAL } from "./errors.ts";
+import { ApiError, FAILURES } from "./errors.ts";
 import { type ApiKey, logHourly } from "./key-log.ts";
 import { logFailure, logUse } from "./log.ts";
 import type { Context } from "./routing.ts";
@@ -53,10 +53,11 @@ export function authenticate(context: Context, env: Env): void {
   context.apiKey = apiKey;
   context.caller = apiKey?.caller;
   for (const name of ignored) logFailure("configuration", whyIgnored(name), request, apiKey?.caller);
+  const hasKeys = keys.length > 0;
   // Not for each request, because strangers can send them.
-  if (keys.length === 0 && hadKeys) logFailure("internal_error", "No secret is a valid key: set API_KEY.", request);
-  hadKeys = keys.length > 0;
-  if (!hadKeys) throw new ApiError("internal_error", INTERNAL);
+  if (hadKeys && !hasKeys) logFailure("internal_error", "No secret is a valid key: set API_KEY.", request);
+  hadKeys = hasKeys;
+  if (!hasKeys) throw new ApiError("internal_error", FAILURES.internal_error.nothingStored);
   if (!credentials) throw new ApiError("unauthorized", KEY_REQUIRED, { "WWW-Authenticate": CHALLENGE });
   if (!apiKey) {
     // Two headers arrive joined by a comma, which a key cannot contain.

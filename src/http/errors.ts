@@ -27,15 +27,21 @@ export const STATUS = {
 export type ErrorCode = keyof typeof STATUS;
 
 const REPORT = "Report the failure to the operator with the value of the response header cf-ray.";
-export const INTERNAL = `The service failed. ${REPORT}`;
-export const UNAVAILABLE = "The store is temporarily unavailable; try again.";
-
-// For a statement that may have been carried out, and must not be repeated as it is.
 const MAY_BE_STORED =
   "what you sent may have been added: look for it before you try again. To make retries safe, send an " +
   `${IDEMPOTENCY_HEADER} with the first request.`;
-export const INTERNAL_AFTER_POST = `The service failed, and ${MAY_BE_STORED} ${REPORT}`;
-export const UNAVAILABLE_AFTER_POST = `The store is temporarily unavailable, and ${MAY_BE_STORED}`;
+
+/** The messages of failures. `mayBeStored`: after a statement that must not be repeated as it is. */
+export const FAILURES = {
+  internal_error: {
+    nothingStored: `The service failed. ${REPORT}`,
+    mayBeStored: `The service failed, and ${MAY_BE_STORED} ${REPORT}`,
+  },
+  service_unavailable: {
+    nothingStored: "The store is temporarily unavailable; try again.",
+    mayBeStored: `The store is temporarily unavailable, and ${MAY_BE_STORED}`,
+  },
+};
 
 /** A rejected request: the interface's Error body, its status, and the headers that belong to it. */
 export class ApiError extends Error {
@@ -61,13 +67,12 @@ export function validated<Parts extends unknown[]>(...results: Results<Parts>): 
 /** The response to a request for anything that was thrown. Logs the cause of a 500 or 503. */
 export function renderError(thrown: unknown, { request, caller }: { request: Request; caller?: string | undefined }) {
   if (thrown instanceof ApiError) return render(thrown);
-  const { cause, retryAfter, mayBeStored } =
-    thrown instanceof StatementFailed ? thrown : { cause: thrown, retryAfter: undefined, mayBeStored: false };
-  const code = retryAfter ? "service_unavailable" : "internal_error";
-  logFailure(code, cause, request, caller);
-  const [safe, uncertain] = retryAfter ? [UNAVAILABLE, UNAVAILABLE_AFTER_POST] : [INTERNAL, INTERNAL_AFTER_POST];
-  const headers: Record<string, string> = retryAfter ? { "Retry-After": String(retryAfter) } : {};
-  return render(new ApiError(code, mayBeStored ? uncertain : safe, headers));
+  const failed = thrown instanceof StatementFailed ? thrown : undefined;
+  const code = failed?.retryAfter ? "service_unavailable" : "internal_error";
+  logFailure(code, failed ? failed.cause : thrown, request, caller);
+  const message = FAILURES[code][failed?.mayBeStored ? "mayBeStored" : "nothingStored"];
+  const headers: Record<string, string> = failed?.retryAfter ? { "Retry-After": String(failed.retryAfter) } : {};
+  return render(new ApiError(code, message, headers));
 }
 
 function render({ code, message, headers }: ApiError): Response {

@@ -26,7 +26,7 @@ type Parameters = { limit: number } & Record<string, unknown>;
 
 /**
  * The JSON of a page, and its Link header if there is a next page, which repeats the parameters. `rows` has the JSON of
- * each row, which `idIn` finds the id in; a row beyond the limit means that there is a next page.
+ * each row, in which `idIn` finds the id; a row beyond the limit means that there is a next page.
  */
 export function toPage(url: string, parameters: Parameters, rows: string[], idIn: (row: string) => string) {
   const shown = rows.slice(0, parameters.limit);

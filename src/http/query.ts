@@ -7,7 +7,10 @@ import * as z from "zod/mini";
 // of the CPU time that the free plan allows (`npm run bench`).
 const MAX_READ = 100;
 
-/** Parses a query without its question mark. A repeated parameter is a list. Names are in ASCII, on one line. */
+/**
+ * Parses a query without its question mark. A repeated parameter becomes an empty list, which no schema accepts. Names
+ * are in ASCII, on one line.
+ */
 export function parseQuery(search: string): Record<string, string | []> {
   const query: Record<string, string | []> = Object.create(null);
   let read = 0;

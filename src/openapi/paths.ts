@@ -1,9 +1,9 @@
-// What every operation has in common: the errors, the bookmark, the headers that name the version and the caller, and
+// What every operation has in common: the errors, the bookmark, the headers that name the version and the API key, and
 // the methods that its path allows.
 
 import { BOOKMARK_HEADER } from "../d1/database.ts";
 import { CHALLENGE, INVALID_TOKEN, KEY_REQUIRED } from "../http/authentication.ts";
-import { INTERNAL, INTERNAL_AFTER_POST, UNAVAILABLE, UNAVAILABLE_AFTER_POST } from "../http/errors.ts";
+import { FAILURES } from "../http/errors.ts";
 import { IDEMPOTENCY_HEADER } from "../http/idempotency.ts";
 import { PLAIN_HTTP } from "../http/plain-http.ts";
 import { TOO_MANY } from "../http/rate-limit.ts";
@@ -87,27 +87,16 @@ const UNAUTHORIZED = "The API key is missing or not valid. Check the `Authorizat
 const NOT_ALLOWED =
   "The path does not support this method. Use one of those in `Allow`: HEAD is allowed wherever GET is.";
 
-/** What a failure says: the `message` of its example, and its description. */
-const FAILURES = {
-  internal: { message: INTERNAL, text: INTERNAL },
-  unavailable: {
-    message: UNAVAILABLE,
-    text: `The store is temporarily unavailable, or closed. ${WAIT}, and try again.`,
-  },
+/** What a failure means, if it is certain that nothing was stored, and after a POST, whose examples have no key. */
+const WHEN_FAILED = {
+  nothingStored: FAILURES.internal_error.nothingStored,
+  mayBeStored: `The service failed, and what you sent may have been added: ${AGAIN}`,
 };
-
-/** The same of a POST. Its examples are for a request without an Idempotency-Key. */
-const FAILURES_OF_POST: typeof FAILURES = {
-  internal: {
-    message: INTERNAL_AFTER_POST,
-    text: `The service failed, and what you sent may have been added: ${AGAIN}`,
-  },
-  unavailable: {
-    message: UNAVAILABLE_AFTER_POST,
-    text:
-      `The store is temporarily unavailable, and what you sent may have been added. ${WAIT}, and then ${AGAIN} ` +
-      "If `message` says that the service is closed for maintenance, nothing was added.",
-  },
+const WHEN_UNAVAILABLE = {
+  nothingStored: `The store is temporarily unavailable, or closed. ${WAIT}, and try again.`,
+  mayBeStored:
+    `The store is temporarily unavailable, and what you sent may have been added. ${WAIT}, and then ${AGAIN} ` +
+    "If `message` says that the service is closed for maintenance, nothing was added.",
 };
 
 function commonErrors(method: string, pathMethods: string[], headers: HeaderMap): Responses {
@@ -116,13 +105,14 @@ function commonErrors(method: string, pathMethods: string[], headers: HeaderMap)
   const allow = { Allow: fixedHeader("Present on a 405: the methods that the path supports (RFC 9110).", methods) };
   const optional = mapValues(headers, (described) => ({ ...described, required: false }));
   const retryAfter = { "Retry-After": header("Seconds to wait before a retry.", { type: "integer", minimum: 1 }) };
-  const { internal, unavailable } = method === "post" ? FAILURES_OF_POST : FAILURES;
+  const effect = method === "post" ? "mayBeStored" : "nothingStored";
+  const { internal_error: internal, service_unavailable: unavailable } = FAILURES;
   return {
     ...error("unauthorized", KEY_REQUIRED, { "WWW-Authenticate": challenge }, UNAUTHORIZED),
     ...error("forbidden", PLAIN_HTTP, {}, INSECURE),
     ...error("method_not_allowed", notAllowedMessage(wrong, methods), allow, NOT_ALLOWED),
     ...error("too_many_requests", TOO_MANY, retryAfter, `Your rate limit is exceeded. ${WAIT}, and try again.`),
-    ...error("internal_error", internal.message, optional, internal.text),
-    ...error("service_unavailable", unavailable.message, { ...optional, ...retryAfter }, unavailable.text),
+    ...error("internal_error", internal[effect], optional, WHEN_FAILED[effect]),
+    ...error("service_unavailable", unavailable[effect], { ...optional, ...retryAfter }, WHEN_UNAVAILABLE[effect]),
   };
 }

@@ -4,14 +4,14 @@
 /** Decodes JSON text. Ignores a byte order mark (RFC 8259, section 8.1). Throws a TypeError if it is not UTF-8. */
 export const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
 
-/** Finds every number that JSON.parse may round, because it has more than 15 digits or an exponent (and other text). */
+/** Matches every number that JSON.parse may round (more than 15 digits, or an exponent), and some other text. */
 const MAY_BE_ROUNDED = /[\d.]{16}|\de/i;
 const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{},]|[^\s"[\]{},:]+/g;
 
 /**
  * Parses JSON. The integers that are members of the outermost object become bigints, however they are written: `1.0`
- * and `1e2` are integers, `1.5` is a number. So is an integer of more than 19 digits, which is not an int64. Throws a
- * SyntaxError. The text is read a second time only if it has numbers that may have been rounded.
+ * and `1e2` are integers. `1.5` stays a number, and so does an integer of more than 19 digits, which is not an int64.
+ * Throws a SyntaxError. The text is read a second time only if it has numbers that may have been rounded.
  *
  * A reviver of JSON.parse gets the source of a number, too. But it visits every value, fails if arrays are nested
  * deeply, and takes time that is quadratic in the number of names whose hashes collide (`npm run bench`).

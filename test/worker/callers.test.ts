@@ -41,7 +41,7 @@ it("logs at most once an hour that a key is in use, and that it was sent over pl
   expect(await logged(62, "the-key-that-replaces-it")).toEqual(lines);
 });
 
-it("is an attribute of the root span of a request with a valid key", async () => {
+it("the caller is an attribute of the root span of a request with a valid key", async () => {
   const setAttribute = vi.fn();
   vi.spyOn(tracing, "getActiveSpan").mockReturnValue({ setAttribute } as unknown as Span);
   await call("/v1/pets", { authorization: null });
@@ -57,7 +57,7 @@ it.each([
   ["API_KEY_SHOP__2__3", "API_KEY_SHOP"],
   ["API_KEY_2", "API_KEY_2"],
   [`${LONGEST}__2`, LONGEST],
-])("with the key in %s is %s", async (secret, caller) => {
+])("with the key in %s, the caller is %s", async (secret, caller) => {
   const body = '{"name":"Rex","categoryId":1}';
   const { status, headers } = await createPet(body, { authorization: `Bearer ${KEY}`, bindings: { [secret]: KEY } });
   expect([status, headers.get("API-Key-Name")]).toEqual([201, secret]);
@@ -65,14 +65,14 @@ it.each([
   expect(await row.first()).toEqual({ created_by: caller, is_new: 1 });
 });
 
-it("is served without a limit if its binding answers anything but a refusal", async () => {
+it("a caller has no rate limit if the binding answers anything but a refusal", async () => {
   for (const answer of [{}, { success: null }]) {
     const bindings = { RATE_LIMIT: { limit: async () => answer as never } };
     expect((await call("/v1/pets", { bindings })).status).toBe(200);
   }
 });
 
-it("has no rate limit if its binding fails, which is logged once", async () => {
+it("a caller has no rate limit if the binding fails, which is logged once", async () => {
   const failure = new Error("The binding is broken.");
   const bindings = { RATE_LIMIT: { limit: () => Promise.reject(failure) } };
   for (let i = 0; i < 2; i++) expect((await call("/v1/pets", { bindings })).status).toBe(200);

@@ -33,7 +33,7 @@ const pass = (milliseconds: number) => vi.advanceTimersByTimeAsync(milliseconds)
 const createWithKey = (bindings: { DB: D1Database }) =>
   createPet({ name: "Rex", categoryId: 1 }, { bindings, headers: { "Idempotency-Key": "key" } });
 
-it("is a 503 if D1 does not answer", async () => {
+it("a request is 503 if D1 does not answer", async () => {
   const { bindings, sent, loseLast } = slow();
   const answering = call("/v1/pets", { bindings });
   await sent(1);
@@ -47,12 +47,12 @@ it("is a 503 if D1 does not answer", async () => {
   await pass(0);
 });
 
-it("leaves no timer behind if D1 answers", async () => {
+it("a request leaves no timer behind if D1 answers", async () => {
   await call("/v1/pets");
   expect(vi.getTimerCount()).toBe(0);
 });
 
-it("lets a create with a key be tried again until the deadline of its first try, and not after it", async () => {
+it("a create with a key is tried again until the deadline of its first try, and not after it", async () => {
   const { bindings, statements, sent, loseLast } = slow();
   const answering = createWithKey(bindings);
   await sent(1);
@@ -66,7 +66,7 @@ it("lets a create with a key be tried again until the deadline of its first try,
   expect(statements.length).toBe(2);
 });
 
-it("can pass while a create with a key waits for its next try", async () => {
+it("a create with a key ends at the deadline, even if it waits for its next try", async () => {
   vi.mocked(scheduler.wait).mockReturnValue(new Promise(() => {}));
   const { bindings, statements, sent, loseLast } = slow();
   const answering = createWithKey(bindings);

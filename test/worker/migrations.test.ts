@@ -51,7 +51,8 @@ describe.each(Object.entries(FILES))("%s", (_, sql) => {
   const commentOrText = /(--.*|\/\*[\s\S]*?\*\/)|'[^']*'|"[^"]*"/g;
   const code = sql.replaceAll(commentOrText, "");
 
-  it("ends with a semicolon, and has none in a comment", () => {
+  it("has at most 100 statements, ends with a semicolon, and has none in a comment", () => {
+    expect(code.split(";").length).toBeLessThanOrEqual(101);
     const comments = [...sql.matchAll(commentOrText)].map(([, comment = ""]) => comment);
     expect(comments.filter((comment) => /['";]/.test(comment))).toEqual([]);
     // Wrangler appends a statement of its own.
@@ -59,7 +60,7 @@ describe.each(Object.entries(FILES))("%s", (_, sql) => {
   });
 
   // D1 finds the end of a trigger by these words. https://github.com/cloudflare/workers-sdk/issues/10998, 14991, 15314
-  it("has triggers only with BEGIN and END in capitals, one statement, no CASE, and lines that end with LF", () => {
+  it("has BEGIN and END only for triggers of one statement, in capitals, no CASE, and no CR", () => {
     const words = code.match(/\b(CREATE( TEMP(ORARY)?)? TRIGGER|BEGIN|CASE|END)\b|;/gi) ?? [];
     expect(words.join(" ").replaceAll("CREATE TRIGGER BEGIN ; END ;", ";")).toMatch(/^[; ]*$/);
     expect(sql).not.toContain("\r");
