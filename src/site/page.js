@@ -8,6 +8,16 @@ const LOCAL_KEY = "local-development-key"; // that of `npm run dev`
 // An API key is never sent over plain HTTP, except on this machine.
 const ORIGIN = IS_LOCAL ? location.origin : `https://${location.host}`;
 
+/** A storage of the browser or, if that blocks site data, an object that lasts as long as the page. */
+function storage(name) {
+  try {
+    return window[name];
+  } catch {
+    return {};
+  }
+}
+const [settings, kept] = ["localStorage", "sessionStorage"].map(storage);
+
 /** A new element with these properties and this text. */
 function element(name, properties, text) {
   return Object.assign(document.createElement(name), properties, { textContent: text });
@@ -39,10 +49,10 @@ for (const tab of tabs) {
     const { top } = tab.getBoundingClientRect();
     show(tab.textContent);
     window.scrollBy(0, tab.getBoundingClientRect().top - top); // The tab stays where it was clicked.
-    localStorage.setItem("language", tab.textContent);
+    settings.language = tab.textContent;
   };
 }
-show(localStorage.getItem("language"));
+show(settings.language);
 
 const apiKeys = document.querySelectorAll(".key");
 
@@ -76,25 +86,25 @@ function enable(details) {
   const renew = () => {
     idempotencyKey.value = crypto.getRandomValues(new BigUint64Array(2)).join("-");
   };
-  const mayBeStored = () =>
-    idempotencyKey.value
-      ? " Send the same again with the same Idempotency-Key: it adds no second animal."
-      : " The animal may have been added.";
+  const mayBeStored = () => {
+    const retry = " Send the same again with the same Idempotency-Key: it adds no second one.";
+    return ` The animal may have been added.${idempotencyKey.value ? retry : ""}`;
+  };
   if (idempotencyKey) renew();
   // A create survives a reload, without the API key, until its outcome is known.
-  const kept = JSON.parse(sessionStorage.getItem(operation));
-  if (kept) {
-    for (const field of fields) field.value = kept[field.name] ?? "";
+  if (kept[operation]) {
+    const values = JSON.parse(kept[operation]);
+    for (const field of fields) field.value = values[field.name] ?? "";
     details.open = true;
     report("failure", "The outcome is not known.", mayBeStored());
   }
 
   form.onsubmit = async (event) => {
     event.preventDefault();
-    const keptBefore = sessionStorage.getItem(operation);
+    const keptBefore = kept[operation];
     if (idempotencyKey) {
       const values = fields.map(({ name, value }) => [name, value]);
-      sessionStorage.setItem(operation, JSON.stringify(Object.fromEntries(values)));
+      kept[operation] = JSON.stringify(Object.fromEntries(values));
     }
     report("", "Sending…");
     response.replaceChildren();
@@ -113,9 +123,14 @@ function enable(details) {
     const link = element("a", { href: `#${about || "errors"}` }, `Status ${code}`);
     const end = problem || isOurs ? "." : ", but not a complete response of the service.";
     report(isSuccess ? "success" : "failure", problem ?? link, end);
-    if (isSuccess || (isRejected && !keptBefore)) sessionStorage.removeItem(operation);
-    else if (isRejected) sessionStorage.setItem(operation, keptBefore);
-    else if (idempotencyKey) output.append(mayBeStored());
+    if (!isSuccess && !isRejected) {
+      if (idempotencyKey) output.append(mayBeStored());
+    } else if (!keptBefore || (isSuccess && JSON.parse(keptBefore)["Idempotency-Key"] === idempotencyKey.value)) {
+      delete kept[operation];
+    } else {
+      kept[operation] = keptBefore;
+      output.append(" The outcome of an earlier create is not known: reload the page to see it.");
+    }
     if (isSuccess && idempotencyKey) {
       renew();
       output.append(" The next animal has a new Idempotency-Key.");

@@ -176,7 +176,9 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
   const HTML = "<h1>Welcome</h1>";
   const ANIMAL = '{"id":9007199254740993,"name":"Rex","categoryId":7,"status":"available"}';
   const OTHER = ", but not a complete response of the service.";
-  const AGAIN = ` Send the same again with the same ${KEY}: it adds no second animal.`;
+  const ADDED = " The animal may have been added.";
+  const AGAIN = `${ADDED} Send the same again with the same ${KEY}: it adds no second one.`;
+  const EARLIER = " The outcome of an earlier create is not known: reload the page to see it.";
 
   it.each([
     ["listPets", 200, "[]", [HTML, "", "null", ANIMAL, `[${ANIMAL}`]],
@@ -212,7 +214,7 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     await field(KEY).fill("");
     const { request, text } = await send();
     expect(request.headers()).not.toHaveProperty("idempotency-key");
-    expect(text).toBe("✗ Failure: There was no connection, or it was lost. The animal may have been added.");
+    expect(text).toBe(`✗ Failure: There was no connection, or it was lost.${ADDED}`);
   });
 
   it("keeps a create with its key, through a rejection and a reload, until it is known to be stored", async () => {
@@ -222,12 +224,15 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     await respond(page, 0);
     await send();
     await field("JSON").fill("{}");
-    await respond(page, 422);
-    await send();
+    await respond(page, 422, '{"code":"unprocessable_content"}');
+    expect((await send()).text).toBe(`✗ Failure: Status 422.${EARLIER}`);
+    // A different animal, of which a success says nothing about the first one.
+    await field(KEY).fill("a-different-key");
+    await respond(page, 201, ANIMAL);
+    expect((await send()).text).toContain(EARLIER);
     await page.reload();
     expect(await form.locator("output").innerText()).toBe(`✗ Failure: The outcome is not known.${AGAIN}`);
     await field("API key").fill(API_KEY);
-    await respond(page, 201, ANIMAL);
     const { request, text } = await send();
     expect([request.headers()["idempotency-key"], request.postData()]).toEqual([key, json]);
     expect(text).toBe(`✓ Success: Status 201. The next animal has a new ${KEY}.`);
@@ -266,6 +271,13 @@ describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
     await field.fill("key");
     const [request] = await Promise.all([page.waitForRequest(/\/v1\//), field.press("Enter")]);
     expect(request.url()).toBe(`${address}/v1/pets`);
+  });
+
+  it("has forms in a browser that blocks site data, too", async () => {
+    const { page } = await openPage(ORIGIN, { blocksStorage: true });
+    await page.locator("summary", { hasText: "JavaScript" }).first().click();
+    expect(new Set(await shown(page))).toEqual(new Set(["JavaScript"]));
+    expect(await page.locator(".form:visible").count()).toBe(describedOperations.length);
   });
 
   it("has placeholders, no forms, and every example in every language without JavaScript", async () => {
