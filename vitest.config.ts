@@ -21,7 +21,8 @@ async function workersRuntime() {
   });
 }
 
-// One runtime or process for several files starts faster than one for each. So a test undoes what it changes.
+// One runtime or process for several files starts faster than one for each. So a test undoes what it changes: Vitest
+// itself restores variables only before the next test, and the next file may be imported first.
 const SHARED = { isolate: false, restoreMocks: true, unstubEnvs: true };
 
 const workerTests = async () => ({

@@ -13,7 +13,10 @@ beforeEach(() => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), "animal-store-")));
   git(folder, "init", "--quiet");
 });
-afterEach(() => removeProject(folder));
+afterEach(() => {
+  vi.unstubAllEnvs();
+  removeProject(folder);
+});
 
 /** The project's script, which describes the folder that it is in. */
 async function scriptIn(at = folder): Promise<typeof import("../../scripts/commit.ts")> {

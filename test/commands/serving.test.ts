@@ -37,7 +37,10 @@ it("waits until five answers in a row are from a Worker whose page names the com
 
 it("Wrangler itself knows the flags, writes the report, and keeps the names of the code and of the Worker", () => {
   const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
-  onTestFinished(() => removeProject(folder));
+  onTestFinished(() => {
+    vi.unstubAllEnvs();
+    removeProject(folder);
+  });
   const WRANGLER_OUTPUT_FILE_PATH = join(folder, "report.jsonl");
   vi.stubEnv("WRANGLER_CI_OVERRIDE_NAME", "other");
   const flags = ["--env", "staging", "--tag", "c0ffee", "--dry-run", "--outdir", folder];

@@ -156,7 +156,7 @@ it("states the same limits, dates and headers as the service", () => {
   const day = deprecated.toLocaleDateString("en-GB", { dateStyle: "long", timeZone: "UTC" });
   const facts = [
     `has been deprecated since ${day}, and will be removed on ${REMOVAL}`,
-    `**${description.info.version}**`,
+    `## Versions\n\n**${description.info.version}**`,
     `any value from ${INT64.minimum} to ${INT64.maximum} is exact`,
     `\`Retry-After: ${RETRY_AFTER}\``,
   ];
