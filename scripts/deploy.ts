@@ -6,9 +6,9 @@
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readKey } from "./read-key.ts";
 import { requireCleanCommit } from "./commit.ts";
 import { ENVIRONMENTS, type Environment } from "./environment.ts";
+import { readKey } from "./read-key.ts";
 import { servingCommit, waitUntilServed } from "./serving.ts";
 import { runNode, wrangler } from "./wrangler.ts";
 

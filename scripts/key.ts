@@ -6,8 +6,8 @@ import { createHash } from "node:crypto";
 import { CHALLENGE, callerOf, isSecretName } from "../src/http/authentication.ts";
 import { CLOSED } from "../src/http/maintenance.ts";
 import { KEY_NAME_HEADER } from "../src/http/responses.ts";
-import { readKey } from "./read-key.ts";
 import { parseBase } from "./environment.ts";
+import { readKey } from "./read-key.ts";
 
 const TIMEOUT = 30_000; // milliseconds
 

@@ -3,9 +3,9 @@
 // runs against any service, with or without a key.
 
 import type { TestProject } from "vitest/node";
-import { readKey } from "../../scripts/read-key.ts";
 import { isForTests, parseBase } from "../../scripts/environment.ts";
 import { askAboutKey } from "../../scripts/key.ts";
+import { readKey } from "../../scripts/read-key.ts";
 
 // An error that is thrown here would be printed with its stack, and "No test files found" after it.
 export default async function setup(project: TestProject): Promise<void> {
