@@ -79,7 +79,7 @@ export async function runStatement<T>(
     }
   } catch (failure) {
     const message = messageOf(failure);
-    const lacksSchema = /no such (table|column|index)|no column named/.test(message);
+    const lacksSchema = /no such (table|column|index)|no column named|ON CONFLICT clause does not match/.test(message);
     const cause = lacksSchema ? new Error(`${message} (Are the migrations applied? See docs/OPERATIONS.md)`) : failure;
     throw new StatementFailed(cause, effect === "write");
   } finally {

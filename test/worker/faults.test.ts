@@ -160,6 +160,12 @@ describe("any other failure is a 500 that reveals nothing, and its cause is logg
     expectError(await call("/v1/pets?status=sold", { headers }), INTERNAL);
     expectLogged("internal_error", REMEDY);
   });
+
+  it("if the index of Idempotency-Keys is missing, with where to look", async () => {
+    await env.DB.exec("DROP INDEX pets_by_idempotency_key");
+    expect((await createPet(REX, { headers: WITH_KEY })).status).toBe(500);
+    expectLogged("internal_error", REMEDY);
+  });
 });
 
 describe("a result of D1 without what the statement selects is 500", () => {
