@@ -3,20 +3,14 @@
 
 import { type Schema, Validator } from "@cfworker/json-schema";
 import { type ErrorCode, STATUS } from "../src/http/errors.ts";
-import { description } from "../src/openapi/document.ts";
+import { description, operations } from "../src/openapi/document.ts";
 import { printJson } from "../src/values/json.ts";
 
 /** What JSON.parse makes of it: bigints become numbers. */
 type Parsed<T> = T extends bigint ? number : T extends object ? { [Key in keyof T]: Parsed<T[Key]> } : T;
 
-type Published = Parsed<typeof description>;
-
-export type DescribedOperation = Published["paths"][string][string] & {
-  /** Under /v1, with its parameters in braces. */
-  path: string;
-  /** In upper case. */
-  method: string;
-};
+/** With its path, its method and its responses, none of which is a reference. */
+export type DescribedOperation = Parsed<(typeof operations)[number]>;
 
 type DescribedResponse = DescribedOperation["responses"][string];
 
@@ -26,11 +20,9 @@ export interface Answer {
   text: string;
 }
 
-const published: Published = JSON.parse(printJson(description));
+const published: Parsed<typeof description> = JSON.parse(printJson(description));
 
-export const describedOperations: DescribedOperation[] = Object.entries(published.paths).flatMap(([path, item]) =>
-  Object.entries(item).map(([method, operation]) => ({ ...operation, path, method: method.toUpperCase() })),
-);
+export const describedOperations: DescribedOperation[] = JSON.parse(printJson(operations));
 
 /** The operation with this name. */
 export function described(id: string): DescribedOperation {
@@ -72,9 +64,10 @@ function responseTo(method: string, path: string, status: number): DescribedResp
   const atPath = describedOperations.filter((operation) => matches(operation.path, pathname));
   const requested = atPath.find((operation) => operation.method === (method === "HEAD" ? "GET" : method)) ?? atPath[0];
   if (requested) return requested.responses[status];
-  // A path that is not described has the errors of every operation, and a 404 with the same headers as a 500.
-  const elsewhere: Record<number, number> = { 401: 401, 403: 403, 404: 500, 429: 429, 500: 500, 503: 503 };
-  return describedOperations[0]?.responses[elsewhere[status] ?? ""];
+  // Elsewhere there are the errors that operations share, and a 404. What is described of a 500 holds for that, too: an
+  // Error, with API-Key-Name or, outside /v1, without it.
+  const similar = status === 404 ? 500 : status;
+  return [401, 403, 429, 500, 503].includes(similar) ? describedOperations[0]?.responses[similar] : undefined;
 }
 
 const matches = (template: string, pathname: string) =>

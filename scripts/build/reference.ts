@@ -1,9 +1,9 @@
 // The facts of the OpenAPI description as Markdown, for the guide: each operation complete in itself, with its form,
 // objects, and one table of errors. A keyword that is not known here stops the build.
 
-import { BOOKMARK_HEADER } from "../../src/d1/database.ts";
+import { BOOKMARK_HEADER } from "../../src/http/bookmark.ts";
 import { STATUS } from "../../src/http/errors.ts";
-import { description } from "../../src/openapi/document.ts";
+import { description, operations } from "../../src/openapi/document.ts";
 import type { JsonSchema, Parameter } from "../../src/openapi/schemas.ts";
 import { printJson } from "../../src/values/json.ts";
 
@@ -16,39 +16,36 @@ const KEY_PATTERN = String.raw`\s*([Bb][Ee][Aa][Rr][Ee][Rr]\s+)?[\w.~+\/\-]+=*\s
 const KEY_FIELD = `<label>API key <small>required</small><input class="key" name="Authorization" data-in="header"
 required pattern="${KEY_PATTERN}" title="letters, digits and -._~+/, and = at its end"></label>`;
 
-/** Each with its method and path. */
-export const operations = Object.entries(description.paths).flatMap(([path, item]) =>
-  Object.entries(item).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
-);
 type Operation = (typeof operations)[number];
 type Field = Partial<Omit<Parameter, "in">> & { name: string; in?: string; schema: JsonSchema };
 
-/** What the guide calls by this name: an operation, the `errors`, or an object. Throws if there is none. */
-export function describe(name: string): string {
+/** The Markdown of an operation, of the `errors`, or of an object. Throws if nothing has this name. */
+export function referenceOf(name: string): string {
   const operation = operations.find(({ operationId }) => operationId === name);
   if (operation) return describeOperation(operation);
   return name === "errors" ? describeErrors() : describeObject(name, name);
 }
 
+const OPERATION = "operationId path method tags summary description deprecated parameters requestBody responses";
+
 export function describeOperation(operation: Operation): string {
-  const { operationId: id, method, path, description: text, parameters, requestBody, responses, ...others } = operation;
-  const { tags: _, summary: __, deprecated: ___, ...rest } = others;
-  rejectUnknown(rest, id);
+  const { operationId: id, method, path, parameters, requestBody, responses } = operation;
+  allowOnly(OPERATION, operation, id);
   const fields = [API_KEY, ...parameters].map((parameter) => describeField(id, { required: false, ...parameter }));
   const body = requestBody?.content["application/json"].schema;
   const [successes, errors] = [[] as string[], [] as string[]];
   const headers = new Map<string, string>();
-  for (const [status, { description, headers: own, content, ...rest }] of Object.entries(responses)) {
-    rejectUnknown(rest, status);
-    const type = content ? typeOf(content["application/json"].schema, status) : "no body";
+  for (const [status, response] of Object.entries(responses)) {
+    allowOnly("description headers content", response, status);
+    const type = response.content ? typeOf(response.content["application/json"].schema, status) : "no body";
     if (Number(status) >= 400) errors.push(`[${status}](#error-${status})`);
-    else successes.push(item(`${id}-${status}`, status, type, description));
-    for (const [name, { required: _, ...header }] of Object.entries(own))
-      headers.set(name, describeField(`${id}-header`, { name, ...header }));
+    else successes.push(item(`${id}-${status}`, status, type, response.description));
+    for (const [name, { description, schema }] of Object.entries(response.headers))
+      headers.set(name, describeField(`${id}-header`, { name, description, schema }));
   }
   return `<p class="request"><code><strong>${method}</strong> ${path}</code> <small>${id}</small></p>
 
-${text}
+${operation.description}
 
 ${formFor(operation)}
 
@@ -70,18 +67,17 @@ ${[...headers.values()].join("\n")}`;
 
 /**
  * The form that src/site/page.js shows and sends. Its attributes say what to call, where each field goes (`data-in`),
- * and what a success is. An empty line in it would end the HTML, because Markdown is around it.
+ * and the status of a success. An empty line in it would end the HTML, because Markdown is around it.
  */
 function formFor({ operationId, method, path, parameters, requestBody, responses }: Operation): string {
-  const [status, success] = Object.entries(responses).find(([status]) => Number(status) < 400) ?? [];
-  const { type = "", required = [] } = resolve(success?.content?.["application/json"].schema ?? {});
+  const success = Object.keys(responses).find((status) => Number(status) < 400);
   const fields: Field[] = parameters.filter(({ name }) => name !== BOOKMARK_HEADER);
   if (requestBody) {
     const example = printJson(requestBody.content["application/json"].example, 2);
     fields.push({ name: "JSON", in: "body", required: requestBody.required, schema: {}, example });
   }
   return `<details class="form" data-operation="${operationId}" data-method="${method}" data-path="/v1${path}"
-data-status="${status}" data-type="${type}" data-members="${required.join(" ")}" hidden>
+data-success="${success}" hidden>
 <summary>Send a request</summary>
 <form autocomplete="off" autocapitalize="off" spellcheck="false">
 <fieldset>
@@ -99,35 +95,35 @@ function fieldFor(field: Field): string {
   const { name, in: place, required = false, schema, example = "" } = field;
   const attributes = `name="${name}" data-in="${place}"${required ? " required" : ""}`;
   const value = escaped(String(example));
-  const options = resolve(schema).enum?.map((option) => `<option>${escaped(option)}</option>`);
+  const component = schemas[nameOf(schema)] ?? schema;
+  const options = component.enum?.map((option) => `<option>${escaped(option)}</option>`);
   let control = `<input ${attributes} value="${value}"${place === "header" ? ` pattern="[ -~]*"` : ""}>`;
   if (options) control = `<select ${attributes}><option></option>${options.join("")}</select>`;
   if (place === "body") control = `<textarea ${attributes} rows="6">\n${value}</textarea>`;
   // As plain text, because a link in a label would take its clicks.
-  const facts = factsOf({ ...field, required }).replaceAll(/\[(\w+)\]\(.*?\)|`/g, "$1");
-  return `<label>${name} <small>${escaped(facts)}</small>${control}</label>`;
+  const rules = rulesOf({ ...field, required }).replaceAll(/\[(\w+)\]\(.*?\)|`/g, "$1");
+  return `<label>${name} <small>${escaped(rules)}</small>${control}</label>`;
 }
 
 /** The text and the properties of an object. `id`: what they belong to. */
 function describeObject(component: string, id: string): string {
-  const { type: _, properties = {}, required = [], description, ...rest } = schemas[component] ?? {};
-  const fields = Object.entries(properties).map(([name, { description = "", ...schema }]) =>
-    describeField(id, { name, required: required.includes(name), description, schema }),
+  const object = schemas[component];
+  if (!object?.description) throw new Error(`There is no ${component} to describe.`);
+  allowOnly("type properties required description", object, component);
+  const fields = Object.entries(object.properties ?? {}).map(([name, { description = "", ...schema }]) =>
+    describeField(id, { name, required: object.required?.includes(name) ?? false, description, schema }),
   );
-  if (!description) throw new Error(`There is no ${component} to describe.`);
-  rejectUnknown(rest, component);
-  return `${description}\n\n${fields.join("\n")}`;
+  return `${object.description}\n\n${fields.join("\n")}`;
 }
 
 /** A parameter, a property or a response header. */
 function describeField(id: string, field: Field): string {
-  const { name, in: _, required: __, schema: ___, example: ____, description, ...rest } = field;
-  rejectUnknown(rest, name);
-  return item(`${id}-${name}`, name, factsOf(field), description);
+  allowOnly("name in required description schema example", field, field.name);
+  return item(`${id}-${field.name}`, field.name, rulesOf(field), field.description);
 }
 
-/** Where it is sent, whether it is required, and what it may be. */
-function factsOf({ name, in: place, required, schema }: Field): string {
+/** Where a field is sent, whether it is required, and what it may be. */
+function rulesOf({ name, in: place, required, schema }: Field): string {
   const presence = required === undefined ? required : required ? "required" : "optional";
   return [place, presence, typeOf(schema, name)].filter(Boolean).join(" · ");
 }
@@ -167,22 +163,21 @@ const WORDS: { [Keyword in keyof JsonSchema]: (value: Required<JsonSchema>[Keywo
 
 /** What a schema allows, in words. */
 function typeOf(schema: JsonSchema, name: string): string {
-  const words = Object.entries(schema).map(([keyword, value]) => {
-    const say = (WORDS as Record<string, (value: unknown, name: string) => string>)[keyword];
-    return say ? say(value, name) : rejectUnknown({ [keyword]: value }, name);
-  });
+  allowOnly(Object.keys(WORDS).join(" "), schema, name);
+  const say = WORDS as Record<string, (value: unknown, name: string) => string>;
+  const words = Object.entries(schema).map(([keyword, value]) => say[keyword]?.(value, name));
   return words.filter(Boolean).join(" · ");
 }
 
-function rejectUnknown(keywords: object, name: string): void {
-  const [keyword] = Object.keys(keywords);
-  if (keyword) throw new Error(`scripts/build/reference.ts does not show the keyword ${keyword} of ${name}.`);
+/** Throws if an object has any keyword but these, which are separated by spaces. */
+function allowOnly(keywords: string, object: object, name: string): void {
+  const unknown = Object.keys(object).find((keyword) => !keywords.split(" ").includes(keyword));
+  if (unknown) throw new Error(`scripts/build/reference.ts does not show the keyword ${unknown} of ${name}.`);
 }
 
 const nameOf = ({ $ref = "" }: JsonSchema) => $ref.replace("#/components/schemas/", "");
-const resolve = (schema: JsonSchema) => schemas[nameOf(schema)] ?? schema;
 const escaped = (text: string) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
 const linkToItself = (id: string, name: string) => `<strong id="${id}"><a href="#${id}">${name}</a></strong>`;
 
-const item = (id: string, name: string, facts: string, text = "") =>
-  `- ${linkToItself(id, `<code>${name}</code>`)} <small>${facts}</small>\\\n  ${text}`;
+const item = (id: string, name: string, rules: string, text = "") =>
+  `- ${linkToItself(id, `<code>${name}</code>`)} <small>${rules}</small>\\\n  ${text}`;

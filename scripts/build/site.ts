@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { Marked, type Token, type Tokens } from "marked";
 import { description } from "../../src/openapi/document.ts";
 import { printJson } from "../../src/values/json.ts";
-import { describe } from "./reference.ts";
+import { referenceOf } from "./reference.ts";
 
 const SITE = join(import.meta.dirname, "../../dist/site");
 const SOURCES = join(import.meta.dirname, "../../src/site");
@@ -59,7 +59,7 @@ function pageParts(guide: string, commit: string): Record<string, string> {
   const { title, version, summary } = description.info;
   const contents: string[] = [];
   const sections: Token[][] = [];
-  for (const token of markdown.lexer(guide.replaceAll(/<!-- (\w+) -->/g, (_, name) => describe(name)))) {
+  for (const token of markdown.lexer(guide.replaceAll(/<!-- (\w+) -->/g, (_, name) => referenceOf(name)))) {
     if (isHeading(token, 1)) contents.push(`<li><strong>${token.text}</strong></li>`);
     else if (isHeading(token, 2)) {
       const { id, title } = headingOf(token.text);

@@ -1,46 +1,23 @@
-// What is specific to D1 apart from the SQL: sessions, a deadline, and failures that are transient. A session reads
-// from the nearest replica, but never a state older than its bookmark, so a caller who sends bookmarks back reads its
-// own writes everywhere.
+// What is specific to D1 apart from the SQL: sessions, a deadline, and what its failures mean. A session reads from the
+// nearest replica, but never a state older than its bookmark, so a caller who sends bookmarks back reads its own writes
+// everywhere.
 // https://developers.cloudflare.com/d1/best-practices/read-replication/
 
-export const BOOKMARK_HEADER = "x-d1-bookmark";
+import { StoreFailure } from "../values/store-failure.ts";
 
 /**
  * The format of D1's bookmarks today. D1 does not document what it does with anything else, so nothing else reaches it.
  */
 const BOOKMARK = /^[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{32}$/;
 
-/**
- * Starts at the request's bookmark, if any. If its format is unknown, reads from the primary, which is always up to
- * date.
- */
-export function openSession(db: D1Database, { headers }: Request): D1DatabaseSession {
-  const bookmark = headers.get(BOOKMARK_HEADER);
+/** Starts at a bookmark, if any. If its format is unknown, reads from the primary, which is always up to date. */
+export function openSession(db: D1Database, bookmark: string | null): D1DatabaseSession {
   if (bookmark === null) return db.withSession("first-unconstrained");
   return db.withSession(BOOKMARK.test(bookmark) ? bookmark : "first-primary");
 }
 
-/**
- * The response header with the session's newest bookmark. Empty if it did not start at one and has not run a statement.
- */
-export function bookmarkOf(session: D1DatabaseSession): Record<string, string> {
-  const bookmark = session.getBookmark();
-  return bookmark ? { [BOOKMARK_HEADER]: bookmark } : {};
-}
-
-/** A statement was sent, and D1 failed or its answer is not usable: that is the cause. */
-export class StatementFailed extends Error {
-  /** Seconds to wait before a retry. Undefined if the failure is not transient. */
-  readonly retryAfter: number | undefined;
-  /** Whether the statement may have stored something nevertheless, and would store it once more if it were repeated. */
-  readonly mayBeStored: boolean;
-
-  constructor(cause: unknown, mayBeStored: boolean) {
-    super("D1 failed.", { cause });
-    this.retryAfter = retryAfter(messageOf(cause));
-    this.mayBeStored = mayBeStored;
-  }
-}
+/** What a statement does. An idempotent write stores the same, however often it is executed. */
+type StatementKind = "read" | "write" | "idempotent write";
 
 type Row = Record<string, unknown>;
 
@@ -49,39 +26,38 @@ const MAX_TRIES = 3;
 const FIRST_WAIT = 100; // milliseconds, at most
 
 /**
- * What `read` makes of the rows that D1 returns, which may lack what the statement selects. Throws StatementFailed, at
- * the latest when the deadline for all tries has passed: D1 was reported to hang for 80 seconds. What D1 answers after
- * that is ignored, and D1 may still have carried out the statement.
+ * What `read` makes of the rows that D1 returns, which may lack what the statement selects. Throws StoreFailure, at the
+ * latest when the deadline for all tries has passed: D1 was reported to hang for 80 seconds. What D1 answers after that
+ * is ignored, and D1 may still have carried out the statement.
  *
- * D1 itself retries only reads: after a failed write, it is unknown whether anything was stored. So a write that is
- * idempotent is repeated while D1 fails transiently but is not overloaded. Waits a random time, up to 100 ms and then
- * 200 ms ("full jitter").
+ * D1 itself retries only reads: after a failed write, it is unknown whether anything was stored. So an idempotent write
+ * is repeated while D1 fails transiently but is not overloaded. Waits a random time, up to 100 ms and then 200 ms
+ * ("full jitter").
  */
 export async function runStatement<T>(
   statement: D1PreparedStatement,
   read: (rows: Row[]) => T,
-  effect: "read" | "idempotent" | "write" = "read",
+  kind: StatementKind = "read",
 ): Promise<T> {
   const { promise: deadline, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(`D1 timed out: no answer within ${DEADLINE / 1000} s.`)), DEADLINE);
+  const timer = setTimeout(() => {
+    const timedOut = new Error(`D1 timed out: no answer within ${DEADLINE / 1000} s.`);
+    reject(failureOf(timedOut, kind, { retryAfter: SOON }));
+  }, DEADLINE);
   try {
     for (let tries = 1; ; tries++) {
       try {
         const { results } = await Promise.race([deadline, statement.all()]);
         if (!Array.isArray(results)) throw new Error("D1 did not return a list of rows.");
         return read(results);
-      } catch (failure) {
-        const isLast = effect !== "idempotent" || tries === MAX_TRIES;
-        if (isLast || retryAfter(messageOf(failure)) !== SOON) throw failure;
+      } catch (thrown) {
+        const failure = thrown instanceof StoreFailure ? thrown : failureOf(thrown, kind);
+        const isLast = kind !== "idempotent write" || tries === MAX_TRIES;
+        if (isLast || failure.retryAfter !== SOON) throw failure;
       }
       // Throws if the deadline has passed, so nothing is repeated after it.
       await Promise.race([deadline, scheduler.wait(Math.random() * FIRST_WAIT * tries)]);
     }
-  } catch (failure) {
-    const message = messageOf(failure);
-    const lacksSchema = /no such (table|column|index)|no column named|ON CONFLICT clause does not match/.test(message);
-    const cause = lacksSchema ? new Error(`${message} (Are the migrations applied? See docs/OPERATIONS.md)`) : failure;
-    throw new StatementFailed(cause, effect === "write");
   } finally {
     clearTimeout(timer);
   }
@@ -91,38 +67,41 @@ export async function runStatement<T>(
 const SOON = 1;
 const LATER = 10;
 
-// Repeating a statement immediately makes these worse.
-const OVERLOADED = /overloaded|queued|(CPU time|memory) limit/i;
-
-// D1 has no error codes. https://developers.cloudflare.com/d1/observability/debug-d1/ lists some of its messages; the
-// others were reported.
-const TRANSIENT = new RegExp(
-  [
-    "network connection lost",
-    "\\breset\\b",
-    "D1_RESET_DO",
-    "transient issue",
-    "time(d )?out",
-    "replica disconnected from primary",
-    "internal error; reference",
-    "long-running (ex|im)port",
-    "no longer active",
-    "database is locked|SQLITE_BUSY",
-    "can't read from request stream",
-  ].join("|"),
-  "i",
-);
-
-// A gateway's response instead of D1's, whatever it contains. D1 reports SQL errors as JSON.
-const UNPARSED = /failed to parse body as json, got:/i;
-
-/** Seconds to wait before a retry. Undefined if a failure of D1 with this message is not transient. */
-function retryAfter(message: string): number | undefined {
-  const isUnparsed = UNPARSED.test(message);
-  // An error in the SQL may quote any word.
-  if (!isUnparsed && message.includes("SQLITE_ERROR")) return undefined;
-  if (OVERLOADED.test(message)) return LATER;
-  return isUnparsed || TRANSIENT.test(message) ? SOON : undefined;
+/** What a message of D1 means. Without `isRefused`, it is unknown whether D1 has carried out the statement. */
+interface Meaning {
+  isRefused?: true;
+  /** Undefined if the failure is not transient. */
+  retryAfter?: number;
 }
 
-const messageOf = (failure: unknown): string => (failure instanceof Error ? failure.message : "");
+/** An error of SQLite, which quotes a whole CHECK, and so any word on several lines. The code at its end decides. */
+const sqliteError = (code: string) => RegExp(`^D1_ERROR: ([^]*: )?SQLITE_(${code})(_\\w+)?( \\(extended: [^)]*\\))?$`);
+
+/**
+ * What D1's messages mean: the first pattern that matches decides. D1 has no error codes.
+ * https://developers.cloudflare.com/d1/observability/debug-d1/ lists some of its messages; the others were reported.
+ */
+const MESSAGES: [pattern: RegExp, meaning: Meaning][] = [
+  // A gateway's response instead of D1's, whatever it contains. D1 reports errors as JSON.
+  [/^(D1_ERROR: )?Failed to parse body as JSON, got:/i, { retryAfter: SOON }],
+  [sqliteError("ERROR|CONSTRAINT"), { isRefused: true }],
+  // Limits of the database and of the account. https://developers.cloudflare.com/d1/platform/limits/
+  [/^(D1_ERROR: )?(Exceeded maximum |Your account has exceeded |.*\bfree tier\b)/i, { isRefused: true }],
+  [/^(D1_ERROR: )?Currently processing a long-running (ex|im)port/i, { isRefused: true, retryAfter: SOON }],
+  [/^(D1_ERROR: )?database is locked/i, { isRefused: true, retryAfter: SOON }],
+  [sqliteError("BUSY"), { isRefused: true, retryAfter: SOON }],
+  // Repeating a statement immediately makes these worse.
+  [/overloaded|queued|(CPU( time)?|memory) limit/i, { retryAfter: LATER }],
+  [/network connection lost|\breset\b|D1_RESET_DO|transient issue|time(d )?out/i, { retryAfter: SOON }],
+  [/replica disconnected from primary|internal error; reference|no longer active/i, { retryAfter: SOON }],
+  [/can't read from request stream/i, { retryAfter: SOON }],
+];
+
+/** The failure of a statement. `meaning`: by default, that of the cause as a message of D1. */
+function failureOf(cause: unknown, kind: StatementKind, meaning?: Meaning): StoreFailure {
+  const message = cause instanceof Error ? cause.message : "";
+  const { isRefused = false, retryAfter } = meaning ?? MESSAGES.find(([pattern]) => pattern.test(message))?.[1] ?? {};
+  const lacksSchema = /no such (table|column|index)|no column named|ON CONFLICT clause does not match/.test(message);
+  const explained = lacksSchema ? new Error(`${message} (Are the migrations applied? See docs/OPERATIONS.md)`) : cause;
+  return new StoreFailure(explained, { mayBeStored: kind === "write" && !isRefused, retryAfter });
+}

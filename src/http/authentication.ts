@@ -4,7 +4,7 @@
 // Keys are compared in constant time, in buffers of one fixed length and with every valid key, so that timing reveals
 // neither a length nor a common prefix.
 
-import { ApiError, FAILURES } from "./errors.ts";
+import { ApiError, FAILED } from "./errors.ts";
 import { type ApiKey, logHourly } from "./key-log.ts";
 import { logFailure, logUse } from "./log.ts";
 import type { Context } from "./routing.ts";
@@ -38,8 +38,7 @@ const secrets = new Map<string, { value: unknown; key: ValidKey | undefined }>()
 // Shared by all requests, because no other request can run between filling and comparing it.
 const presented = new Uint8Array(MAX_LENGTH);
 
-/** Whether there was a valid key when the last request arrived. */
-let hadKeys = true;
+let lastRequestHadKeys = true;
 
 /**
  * Writes the API key of the request and its caller into the context. Throws 401 if the key is not valid, and 500 if no
@@ -55,9 +54,9 @@ export function authenticate(context: Context, env: Env): void {
   for (const name of ignored) logFailure("configuration", whyIgnored(name), request, apiKey?.caller);
   const hasKeys = keys.length > 0;
   // Not for each request, because strangers can send them.
-  if (hadKeys && !hasKeys) logFailure("internal_error", "No secret is a valid key: set API_KEY.", request);
-  hadKeys = hasKeys;
-  if (!hasKeys) throw new ApiError("internal_error", FAILURES.internal_error.nothingStored);
+  if (lastRequestHadKeys && !hasKeys) logFailure("internal_error", "No secret is a valid key: set API_KEY.", request);
+  lastRequestHadKeys = hasKeys;
+  if (!hasKeys) throw new ApiError("internal_error", FAILED.internal_error);
   if (!credentials) throw new ApiError("unauthorized", KEY_REQUIRED, { "WWW-Authenticate": CHALLENGE });
   if (!apiKey) {
     // Two headers arrive joined by a comma, which a key cannot contain.

@@ -2,7 +2,7 @@
 // fault: the caller gets a fixed message, and the log gets the cause.
 
 import type * as z from "zod/mini";
-import { StatementFailed } from "../d1/database.ts";
+import { StoreFailure } from "../values/store-failure.ts";
 import { problemsOf } from "../values/wording.ts";
 import { IDEMPOTENCY_HEADER } from "./idempotency.ts";
 import { logFailure } from "./log.ts";
@@ -27,20 +27,20 @@ export const STATUS = {
 export type ErrorCode = keyof typeof STATUS;
 
 const REPORT = "Report the failure to the operator with the value of the response header cf-ray.";
-const MAY_BE_STORED =
+const LOOK_FIRST =
   "what you sent may have been added: look for it before you try again. To make retries safe, send an " +
   `${IDEMPOTENCY_HEADER} with the first request.`;
 
-/** The messages of failures. `mayBeStored`: after a statement that must not be repeated as it is. */
-export const FAILURES = {
-  internal_error: {
-    nothingStored: `The service failed. ${REPORT}`,
-    mayBeStored: `The service failed, and ${MAY_BE_STORED} ${REPORT}`,
-  },
-  service_unavailable: {
-    nothingStored: "The store is temporarily unavailable; try again.",
-    mayBeStored: `The store is temporarily unavailable, and ${MAY_BE_STORED}`,
-  },
+/** The messages of failures. */
+export const FAILED = {
+  internal_error: `The service failed. ${REPORT}`,
+  service_unavailable: "The store is temporarily unavailable; try again.",
+};
+
+/** The messages of failures after which sending the same again could store it twice. */
+const MAY_BE_STORED: typeof FAILED = {
+  internal_error: `The service failed, and ${LOOK_FIRST} ${REPORT}`,
+  service_unavailable: `The store is temporarily unavailable, and ${LOOK_FIRST}`,
 };
 
 /** A rejected request: the interface's Error body, its status, and the headers that belong to it. */
@@ -67,12 +67,12 @@ export function validated<Parts extends unknown[]>(...results: Results<Parts>): 
 /** The response to a request for anything that was thrown. Logs the cause of a 500 or 503. */
 export function renderError(thrown: unknown, { request, caller }: { request: Request; caller?: string | undefined }) {
   if (thrown instanceof ApiError) return render(thrown);
-  const failed = thrown instanceof StatementFailed ? thrown : undefined;
-  const code = failed?.retryAfter ? "service_unavailable" : "internal_error";
-  logFailure(code, failed ? failed.cause : thrown, request, caller);
-  const message = FAILURES[code][failed?.mayBeStored ? "mayBeStored" : "nothingStored"];
-  const headers: Record<string, string> = failed?.retryAfter ? { "Retry-After": String(failed.retryAfter) } : {};
-  return render(new ApiError(code, message, headers));
+  const failure = thrown instanceof StoreFailure ? thrown : undefined;
+  const retryAfter = failure?.retryAfter;
+  const code = retryAfter ? "service_unavailable" : "internal_error";
+  logFailure(code, failure ? failure.cause : thrown, request, caller);
+  const message = (failure?.mayBeStored ? MAY_BE_STORED : FAILED)[code];
+  return render(new ApiError(code, message, retryAfter ? { "Retry-After": String(retryAfter) } : {}));
 }
 
 function render({ code, message, headers }: ApiError): Response {

@@ -13,6 +13,7 @@ const MAX_READ = 100;
  */
 export function parseQuery(search: string): Record<string, string | []> {
   const query: Record<string, string | []> = Object.create(null);
+  if (search === "") return query;
   let read = 0;
   // The & keeps a question mark at the start of a name, which URLSearchParams would remove.
   for (const [name, value] of new URLSearchParams(`&${search}`)) {

@@ -3,6 +3,7 @@
 // https://developers.cloudflare.com/workers/runtime-apis/bindings/rate-limit/
 
 import { ApiError } from "./errors.ts";
+import { logHourly } from "./key-log.ts";
 import { logFailure } from "./log.ts";
 import type { Context } from "./routing.ts";
 
@@ -12,21 +13,17 @@ export const TOO_MANY = "Your rate limit is exceeded, and this request was not c
 export const RETRY_AFTER = "10";
 
 /** Throws 429 if the caller has sent too many requests. If the binding does not say so, the request is served. */
-export async function limitRate({ request, caller = "" }: Context, { RATE_LIMIT }: Env): Promise<void> {
-  if (!RATE_LIMIT || (await isAllowed(RATE_LIMIT, request, caller))) return;
+export async function limitRate(context: Context, { RATE_LIMIT }: Env): Promise<void> {
+  if (!RATE_LIMIT || (await isAllowed(RATE_LIMIT, context))) return;
   throw new ApiError("too_many_requests", TOO_MANY, { "Retry-After": RETRY_AFTER });
 }
 
-let isLogged = false;
-
-async function isAllowed(limit: RateLimit, request: Request, caller: string): Promise<boolean> {
+async function isAllowed(limit: RateLimit, { request, apiKey, caller = "" }: Context): Promise<boolean> {
   try {
     const { success } = await limit.limit({ key: caller });
     return success !== false;
   } catch (failure) {
-    // Once in each isolate: a line for each request could fill the log.
-    if (!isLogged) logFailure("rate_limit", failure, request, caller);
-    isLogged = true;
+    if (apiKey) logHourly(apiKey, "rate limit", () => logFailure("rate_limit", failure, request, caller));
     return true;
   }
 }

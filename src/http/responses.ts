@@ -2,7 +2,7 @@
 // themselves, so a different site cannot use a visitor's key. For the same reason, a script may read all headers: a
 // bearer token is not one of the credentials for which `*` would mean nothing (Fetch standard, "CORS protocol").
 
-import { BOOKMARK_HEADER } from "../d1/database.ts";
+import { BOOKMARK_HEADER } from "./bookmark.ts";
 import { IDEMPOTENCY_HEADER } from "./idempotency.ts";
 
 /** Which version of the Worker sent a response: the id in its version metadata binding. */

@@ -1,24 +1,43 @@
-// What the descriptions of all resources share: headers, bodies and errors. An example of an error has the message that
-// the service sends: imported from the code that sends it, or taken from that code by running it.
+// What the descriptions of all resources share: bodies and errors. An example of an error has the message that the
+// service sends: imported from the code that sends it, or taken from that code by running it.
 
 import * as z from "zod/mini";
-import { BOOKMARK_HEADER } from "../d1/database.ts";
 import { KEY_REQUIRED } from "../http/authentication.ts";
-import { TOO_LARGE, unsupportedMessage } from "../http/body.ts";
-import { ApiError, type ErrorCode, STATUS } from "../http/errors.ts";
-import { IDEMPOTENCY_HEADER, IdempotencyKey } from "../http/idempotency.ts";
-import { type JsonSchema, jsonSchemas, type Parameter } from "./schemas.ts";
+import { ApiError, type ErrorCode, FAILED, STATUS } from "../http/errors.ts";
+import { IDEMPOTENCY_HEADER } from "../http/idempotency.ts";
+import { PLAIN_HTTP } from "../http/plain-http.ts";
+import { TOO_MANY } from "../http/rate-limit.ts";
+import { allowHeader, notAllowedMessage } from "../http/routing.ts";
+import { allow, challenge, common, commonOrNoKey, type HeaderMap, retryAfter, version } from "./headers.ts";
+import type { JsonSchema, Parameter } from "./schemas.ts";
 
 export interface Content {
   "application/json": { schema: JsonSchema; example: unknown };
 }
 
-export type HeaderMap = Record<string, { description: string; required: boolean; schema: JsonSchema }>;
-export type Responses = Record<string, { description: string; headers?: HeaderMap; content?: Content }>;
+export interface Response {
+  description: string;
+  headers: HeaderMap;
+  content?: Content;
+}
+
+export interface Operation {
+  operationId: string;
+  tags: string[];
+  summary: string;
+  description: string;
+  deprecated?: boolean;
+  parameters: Parameter[];
+  requestBody?: { required: boolean; content: Content };
+  responses: Record<string, Response | { $ref: string }>;
+}
+
+/** The operations of each path, by method. */
+export type Paths = Record<`/${string}`, Partial<Record<"get" | "post" | "put" | "patch" | "delete", Operation>>>;
 
 const CODES = Object.keys(STATUS).map((code) => `\`${code}\``);
 
-export const errorComponents = {
+export const errorSchemas = {
   Error: {
     schema: z.object({
       code: z.string(),
@@ -37,69 +56,73 @@ export const errorComponents = {
   },
 };
 
-export const header = (description: string, schema: JsonSchema, required = true) => ({ description, required, schema });
-
-/** A header that always has the same value. */
-export const fixedHeader = (description: string, value: string, required = true) =>
-  header(description, { type: "string", const: value }, required);
-
-/** The response header with the bookmark; not `required` if the operation may respond without a query. */
-export const bookmark = ({ required } = { required: true }): HeaderMap => ({
-  [BOOKMARK_HEADER]: header(
-    "Identifies the state of the store that this response reflects. Send the newest one with every request to " +
-      "read a state at least as recent.",
-    { type: "string" },
-    required,
-  ),
-});
-
-/** The `Link` of a list. */
-export const link: HeaderMap = {
-  Link: header("The next page (RFC 8288), if any.", { type: "string", pattern: '^<[^<>]+>; rel="next"$' }, false),
-};
-
-/** The request header of a creation. */
-export const idempotencyKey: Parameter = {
-  name: IDEMPOTENCY_HEADER,
-  in: "header",
-  description:
-    "Makes the request safe to retry. The first request with a key adds what it sends; sending the same again " +
-    "returns the same 201, body and `Location`, and sending something different is rejected with 422. " +
-    "Each caller has Idempotency-Keys of their own, and these never expire. Use a new UUID for each creation. A key " +
-    "is 1 to 255 printable ASCII characters other than double quotes. Put a key that contains a comma in double " +
-    "quotes, which are not part of the key.",
-  schema: { ...jsonSchemas({ IdempotencyKey }, "input")["IdempotencyKey"] },
-};
-
 /** A JSON body with the schema of the component `name`. */
 export const body = (name: string, example: unknown): Content => ({
   "application/json": { schema: { $ref: `#/components/schemas/${name}` }, example },
 });
 
-/** An error response: `message` is that of its example, and describes it unless there is a `description`. */
-export function error(code: ErrorCode, message: string, headers: HeaderMap = {}, description = message): Responses {
-  const status = STATUS[code];
-  return { [status]: { description, headers, content: body("Error", { code, message, status }) } };
-}
-
-/** The errors of every operation with a body, apart from a 400. */
-export const bodyErrors: Responses = {
-  ...error("content_too_large", TOO_LARGE, {}, `${TOO_LARGE} Leave out unknown properties and white space.`),
-  ...error("unsupported_media_type", unsupportedMessage({ isJson: false, isPlain: false }), {
-    "Accept-Encoding": fixedHeader(
-      "Present on a 415 if the request body has a Content-Encoding: the only one that the service accepts (RFC 9110).",
-      "identity",
-      false,
-    ),
-  }),
-};
+/** An error response, whose example has this message. */
+export const error = (code: ErrorCode, message: string, description: string, headers = common): Response => ({
+  description,
+  headers,
+  content: body("Error", { code, message, status: STATUS[code] }),
+});
 
 /** A 400, whose example has the message of the error that `reject` throws. */
-export function badRequest(description: string, reject: () => unknown): Responses {
+export function badRequest(description: string, reject: () => unknown): Response {
   try {
     reject();
   } catch (thrown) {
-    if (thrown instanceof ApiError) return error("bad_request", thrown.message, {}, description);
+    if (thrown instanceof ApiError) return error("bad_request", thrown.message, description, commonOrNoKey);
   }
   throw new Error("The example is not rejected.");
 }
+
+const RETRY =
+  `After a create with an \`${IDEMPOTENCY_HEADER}\`, send it again with the same key. Without one, if \`message\` ` +
+  "says that it may have been added, look for it first.";
+const WAIT = "Wait as many seconds as `Retry-After` says, and try again.";
+
+/** A 500. `headers`: those of the operation. */
+export const internalError = (headers: HeaderMap = {}) =>
+  error("internal_error", FAILED.internal_error, `${FAILED.internal_error} ${RETRY}`, { ...headers, ...commonOrNoKey });
+
+/** A 503. `headers`: those of the operation. */
+export function serviceUnavailable(headers: HeaderMap = {}): Response {
+  const description = `The store is temporarily unavailable, or closed. ${WAIT} ${RETRY}`;
+  const all = { ...headers, ...retryAfter, ...common };
+  return error("service_unavailable", FAILED.service_unavailable, description, all);
+}
+
+const ALLOWED = allowHeader(["GET", "POST"]);
+
+/** The errors that operations have in common. */
+export const errorResponses = {
+  Unauthorized: error(
+    "unauthorized",
+    KEY_REQUIRED,
+    "The API key is missing or not valid. Check the `Authorization` header.",
+    { "WWW-Authenticate": challenge, ...version },
+  ),
+  Forbidden: error(
+    "forbidden",
+    PLAIN_HTTP,
+    "The request came over plain HTTP, so others may have read the API key. Use https, and ask the operator for a " +
+      "new key.",
+  ),
+  MethodNotAllowed: error(
+    "method_not_allowed",
+    notAllowedMessage("PUT", ALLOWED),
+    "The path does not support this method. Use one of those in `Allow`: HEAD is allowed wherever GET is.",
+    { Allow: allow, ...common },
+  ),
+  TooManyRequests: error("too_many_requests", TOO_MANY, `Your rate limit is exceeded. ${WAIT}`, {
+    ...retryAfter,
+    ...common,
+  }),
+  InternalError: internalError(),
+  ServiceUnavailable: serviceUnavailable(),
+};
+
+/** A reference to one of these. */
+export const shared = (name: keyof typeof errorResponses) => ({ $ref: `#/components/responses/${name}` });

@@ -2,10 +2,9 @@
 // ahead of time (scripts/build/build.ts): the Worker neither contains nor creates it.
 
 import { INT64 } from "../values/int64.ts";
-import { errorComponents } from "./components.ts";
-import { describePaths } from "./paths.ts";
+import { errorResponses, errorSchemas, type Operation, type Response } from "./components.ts";
 import { petComponents, petPaths, petTag } from "./pets.ts";
-import { componentSchemas } from "./schemas.ts";
+import { componentSchemas, mapValues } from "./schemas.ts";
 
 export const description = {
   openapi: "3.1.0",
@@ -23,7 +22,7 @@ export const description = {
   servers: [{ url: "/v1" }],
   security: [{ apiKey: [] }],
   tags: [petTag],
-  paths: describePaths(petPaths),
+  paths: petPaths,
   components: {
     securitySchemes: {
       apiKey: {
@@ -32,6 +31,25 @@ export const description = {
         description: "`Bearer`, a space and an API key, which the operator of the service gives you.",
       },
     },
-    schemas: componentSchemas({ ...petComponents, ...errorComponents }),
+    schemas: componentSchemas({ ...petComponents, ...errorSchemas }),
+    responses: errorResponses,
   },
 };
+
+/** Each operation with its path and method, and with its responses in place of references to them. */
+export const operations = Object.entries(description.paths).flatMap(([path, item]) =>
+  Object.entries(item).map(([method, operation]) => ({
+    ...operation,
+    path,
+    method: method.toUpperCase(),
+    responses: mapValues(operation.responses, resolve),
+  })),
+);
+
+function resolve(response: Operation["responses"][string]): Response {
+  if (!("$ref" in response)) return response;
+  const components: Record<string, Response> = errorResponses;
+  const component = components[response.$ref.replace("#/components/responses/", "")];
+  if (!component) throw new Error(`${response.$ref} is not described.`);
+  return component;
+}

@@ -1,25 +1,25 @@
 // The description of animals: their properties, and their operations with an example of every response.
 
 import * as z from "zod/mini";
-import { BODY_LIMIT } from "../http/body.ts";
+import { BODY_LIMIT, TOO_LARGE, unsupportedMessage } from "../http/body.ts";
 import { validated } from "../http/errors.ts";
 import { IDEMPOTENCY_HEADER } from "../http/idempotency.ts";
 import { parseQuery } from "../http/query.ts";
 import { DEPRECATION_HEADERS, REMOVED, SUNSET } from "../pets/deprecation.ts";
 import { KEY_USED, NewPetBody, UNKNOWN_ID } from "../pets/operations.ts";
 import { NewPet, Pet, PetQuery, PetStatus } from "../pets/pet.ts";
+import { badRequest, body, error, internalError, type Paths, serviceUnavailable, shared } from "./components.ts";
 import {
-  badRequest,
-  body,
-  bodyErrors,
   bookmark,
-  error,
+  bookmarkParameter,
+  common,
   fixedHeader,
+  type HeaderMap,
   header,
   idempotencyKey,
   link,
-} from "./components.ts";
-import type { PathItem } from "./paths.ts";
+  optional,
+} from "./headers.ts";
 import { queryParameters } from "./schemas.ts";
 
 // Both have every property and differ in each, because tests store and compare them. Below 2^53, because viewers of the
@@ -32,6 +32,7 @@ export const REMOVAL = SUNSET.toLocaleDateString("en-GB", { dateStyle: "long", t
 
 export const petTag = { name: "pets", description: "The animals in the store." };
 
+const UNSUPPORTED = unsupportedMessage({ isJson: false, isPlain: false });
 const CORRECT = "Correct everything that `message` names.";
 
 const PROPERTIES = {
@@ -63,7 +64,16 @@ export const petComponents = {
   Pets: { schema: z.array(Pet) },
 };
 
-export const petPaths = {
+const deprecation: HeaderMap = {
+  Deprecation: fixedHeader("When the operation was deprecated (RFC 9745).", DEPRECATION_HEADERS.Deprecation),
+  Sunset: fixedHeader("When the operation will be removed (RFC 8594).", DEPRECATION_HEADERS.Sunset),
+  Link: fixedHeader(
+    "Leads to the replacement, and to what the guide says about the removal.",
+    DEPRECATION_HEADERS.Link,
+  ),
+};
+
+export const petPaths: Paths = {
   "/pets": {
     get: {
       operationId: "listPets",
@@ -72,20 +82,29 @@ export const petPaths = {
       description:
         "Returns a page of animals. If there are more, `Link` has the URL of the next page; follow it until it " +
         "is absent. Any other query parameter is rejected.",
-      parameters: queryParameters(PetQuery, petComponents, {
-        limit: "Limits the number of animals that are returned.",
-        status: "Return only animals with this status.",
-        after: "Return only animals with a greater `id`. The URL in `Link` already contains it.",
-      }),
+      parameters: [
+        ...queryParameters(PetQuery, petComponents, {
+          limit: "Limits the number of animals that are returned.",
+          status: "Return only animals with this status.",
+          after: "Return only animals with a greater `id`. The URL in `Link` already contains it.",
+        }),
+        bookmarkParameter,
+      ],
       responses: {
         200: {
           description: "A page of animals, in ascending order of `id`.",
-          headers: { ...bookmark(), ...link },
+          headers: { ...bookmark, ...link, ...common },
           content: body("Pets", [REX, ADA]),
         },
-        ...badRequest(`A query parameter is invalid, unknown or repeated. ${CORRECT}`, () =>
+        400: badRequest(`A query parameter is invalid, unknown or repeated. ${CORRECT}`, () =>
           validated(PetQuery.safeParse(parseQuery("limit=0&offset=20"))),
         ),
+        401: shared("Unauthorized"),
+        403: shared("Forbidden"),
+        405: shared("MethodNotAllowed"),
+        429: shared("TooManyRequests"),
+        500: shared("InternalError"),
+        503: shared("ServiceUnavailable"),
       },
     },
     post: {
@@ -96,25 +115,41 @@ export const petPaths = {
         "Adds an animal and returns it with its new `id`. Send the animal as JSON (`application/json` or any " +
         `\`+json\` type) of at most ${BODY_LIMIT} bytes. With an \`${IDEMPOTENCY_HEADER}\`, the request is safe to ` +
         "retry. Animals cannot be changed or deleted.",
-      parameters: [idempotencyKey],
+      parameters: [idempotencyKey, bookmarkParameter],
       requestBody: { required: true, content: body("NewPet", NEW_REX) },
       responses: {
         201: {
           description: "The animal was added.",
           headers: {
-            ...bookmark(),
+            ...bookmark,
             Location: header("The path of the animal, which includes `/v1`.", {
               type: "string",
               pattern: "^/v1/pets/[1-9][0-9]*$",
             }),
+            ...common,
           },
           content: body("Pet", REX),
         },
-        ...badRequest(`The body or the \`${IDEMPOTENCY_HEADER}\` is not valid. ${CORRECT}`, () =>
+        400: badRequest(`The body or the \`${IDEMPOTENCY_HEADER}\` is not valid. ${CORRECT}`, () =>
           validated(NewPetBody.safeParse(new TextEncoder().encode('{"categoryId":1}'))),
         ),
-        ...bodyErrors,
-        ...error("unprocessable_content", KEY_USED, bookmark()),
+        401: shared("Unauthorized"),
+        403: shared("Forbidden"),
+        405: shared("MethodNotAllowed"),
+        413: error("content_too_large", TOO_LARGE, `${TOO_LARGE} Leave out unknown properties and white space.`),
+        415: error("unsupported_media_type", UNSUPPORTED, UNSUPPORTED, {
+          "Accept-Encoding": fixedHeader(
+            "Present on a 415 if the request body has a Content-Encoding: the only one that the service accepts " +
+              "(RFC 9110).",
+            "identity",
+            false,
+          ),
+          ...common,
+        }),
+        422: error("unprocessable_content", KEY_USED, KEY_USED, { ...bookmark, ...common }),
+        429: shared("TooManyRequests"),
+        500: shared("InternalError"),
+        503: shared("ServiceUnavailable"),
       },
     },
   },
@@ -137,25 +172,31 @@ export const petPaths = {
           schema: { type: "integer", format: "int64" },
           example: REX.id,
         },
+        bookmarkParameter,
       ],
-      headers: {
-        Deprecation: fixedHeader("When the operation was deprecated (RFC 9745).", DEPRECATION_HEADERS.Deprecation),
-        Sunset: fixedHeader("When the operation will be removed (RFC 8594).", DEPRECATION_HEADERS.Sunset),
-        Link: fixedHeader(
-          "Leads to the replacement, and to what the guide says about the removal.",
-          DEPRECATION_HEADERS.Link,
-        ),
-      },
       responses: {
-        200: { description: "The animal.", headers: bookmark(), content: body("Pet", REX) },
-        ...error(
-          "not_found",
-          UNKNOWN_ID,
-          bookmark({ required: false }),
-          "No animal has this id. An unknown path gets 404, too.",
-        ),
-        ...error("gone", REMOVED, {}, "The operation was removed. `message` names its replacement."),
+        200: {
+          description: "The animal.",
+          headers: { ...deprecation, ...bookmark, ...common },
+          content: body("Pet", REX),
+        },
+        401: shared("Unauthorized"),
+        403: shared("Forbidden"),
+        404: error("not_found", UNKNOWN_ID, "No animal has this id. An unknown path gets 404, too.", {
+          ...deprecation,
+          ...optional(bookmark),
+          ...common,
+        }),
+        405: shared("MethodNotAllowed"),
+        410: error("gone", REMOVED, "The operation was removed. `message` names its replacement.", {
+          ...deprecation,
+          ...common,
+        }),
+        429: shared("TooManyRequests"),
+        // Not the shared ones, because a failure of the operation itself has its headers.
+        500: internalError(optional(deprecation)),
+        503: serviceUnavailable(optional(deprecation)),
       },
     },
   },
-} satisfies Record<`/${string}`, PathItem>;
+};

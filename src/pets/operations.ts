@@ -1,8 +1,9 @@
 // The operations of the interface, under its own names. Each parses, stores and responds.
 
 import * as z from "zod/mini";
-import { bookmarkOf, openSession } from "../d1/database.ts";
+import { openSession } from "../d1/database.ts";
 import { JsonBody, readBody } from "../http/body.ts";
+import { bookmarkIn, bookmarkOf } from "../http/bookmark.ts";
 import { ApiError, validated } from "../http/errors.ts";
 import { IDEMPOTENCY_HEADER, IdempotencyKey } from "../http/idempotency.ts";
 import { toPage } from "../http/paging.ts";
@@ -23,7 +24,7 @@ export const KEY_USED =
 
 export async function listPets({ request, url, search }: Context, env: Env): Promise<Response> {
   const [query] = validated(PetQuery.safeParse(parseQuery(search)));
-  const session = openSession(env.DB, request);
+  const session = openSession(env.DB, bookmarkIn(request));
   const { after: _, ...parameters } = query;
   const { page, link } = toPage(url, parameters, await selectPets(session, query), idIn);
   return json(page, 200, { ...bookmarkOf(session), ...link });
@@ -33,14 +34,14 @@ export async function createPet({ request, caller = "" }: Context, env: Env): Pr
   const body = await readBody(request);
   const key = request.headers.get(IDEMPOTENCY_HEADER) ?? undefined;
   const [idempotencyKey, pet] = validated(OptionalKey.safeParse(key), NewPetBody.safeParse(body));
-  const session = openSession(env.DB, request);
+  const session = openSession(env.DB, bookmarkIn(request));
   const { id, json: stored, matches } = await insertPet(session, pet, { caller, idempotencyKey });
   if (!matches) throw new ApiError("unprocessable_content", KEY_USED, bookmarkOf(session));
   return json(stored, 201, { ...bookmarkOf(session), Location: `/v1/pets/${id}` });
 }
 
 export async function getPet({ request, params }: Context, env: Env): Promise<Response> {
-  const session = openSession(env.DB, request);
+  const session = openSession(env.DB, bookmarkIn(request));
   const id = parseInt64(params["petId"]);
   const pet = id === undefined ? undefined : await selectPet(session, id);
   if (!pet) throw new ApiError("not_found", UNKNOWN_ID, bookmarkOf(session));

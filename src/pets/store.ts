@@ -42,7 +42,7 @@ const SELECT_PAGE_BY_STATUS = `
 
 /**
  * Stores an animal, at most one for each idempotency key of a caller. If `matches` is false, the key belongs to a
- * different animal. Without a key, a StatementFailed says that the animal may have been stored.
+ * different animal. Without a key, a StoreFailure says whether the animal may have been stored.
  */
 export async function insertPet(
   db: D1DatabaseSession,
@@ -56,7 +56,7 @@ export async function insertPet(
     if (matches !== 0 && matches !== 1) throw new Error("D1 did not compare the stored row of an INSERT.");
     return { id: idIn(json), json, matches: matches === 1 };
   };
-  return runStatement(statement, read, idempotencyKey === undefined ? "write" : "idempotent");
+  return runStatement(statement, read, idempotencyKey === undefined ? "write" : "idempotent write");
 }
 
 export async function selectPet(db: D1DatabaseSession, id: bigint): Promise<string | undefined> {

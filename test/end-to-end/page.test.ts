@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { CLOSED } from "../../src/http/maintenance.ts";
 import { INT64 } from "../../src/values/int64.ts";
 import { describedOperations } from "../conformance.ts";
-import { ELSEWHERE, expectAccessible, openPage, SKIPPED } from "./chromium.ts";
+import { ELSEWHERE, expectAccessible, openPage, NO_CHROMIUM } from "./chromium.ts";
 import { API_KEY, addAnimal, IS_DEPLOYED, IS_REMOVED, ORIGIN } from "./service.ts";
 
 const GUIDE = readFileSync("src/site/guide.md", "utf8");
@@ -53,7 +53,7 @@ async function openForm(id: string) {
   return { page, complaints, ...form };
 }
 
-describe.skipIf(SKIPPED)(`the page, in Chromium${SKIPPED}`, () => {
+describe.skipIf(NO_CHROMIUM)(`the page, in Chromium${NO_CHROMIUM}`, () => {
   it("is accessible, in the dark and on a phone, too, and loads at most 80 kB", async () => {
     const { page, complaints, responses } = await openPage(ORIGIN, { viewport: DESKTOP });
     const sizes = await Promise.all(responses.map(async (response) => gzipSync(await response.body()).length));

@@ -9,9 +9,9 @@ import { launch, outcome } from "../processes.ts";
 import { IS_DEPLOYED, LOCAL_ONLY } from "./service.ts";
 
 // On Windows, the link is different files.
-const SKIPPED = IS_DEPLOYED || process.platform === "win32";
+const IS_SKIPPED = IS_DEPLOYED || process.platform === "win32";
 
-it.skipIf(SKIPPED)(`keeps the project's Node only if the user's is too old${LOCAL_ONLY}`, async () => {
+it.skipIf(IS_SKIPPED)(`keeps the project's Node only if the user's is too old${LOCAL_ONLY}`, async () => {
   const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
   const link = join(folder, "node_modules/.bin/node");
   mkdirSync(dirname(link), { recursive: true });

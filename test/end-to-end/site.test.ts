@@ -1,9 +1,9 @@
 // The static site over HTTP, and what it is built from.
 
 import { expect, it } from "vitest";
-import { describeOperation, operations } from "../../scripts/build/reference.ts";
+import { describeOperation } from "../../scripts/build/reference.ts";
 import { STATUS } from "../../src/http/errors.ts";
-import { description } from "../../src/openapi/document.ts";
+import { description, operations } from "../../src/openapi/document.ts";
 import { DEPRECATION_HEADERS } from "../../src/pets/deprecation.ts";
 import { printJson } from "../../src/values/json.ts";
 import { send } from "./send.ts";

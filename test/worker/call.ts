@@ -69,8 +69,8 @@ export function createPet(body: unknown, { headers, ...options }: RequestOptions
   });
 }
 
-/** Performs each described operation, by its name, with the id 1 and the example body. */
-export const PERFORM = Object.fromEntries(
+/** Calls each described operation, by its name, with the id 1 and the example body. */
+export const EXAMPLE_CALLS = Object.fromEntries(
   describedOperations.map((operation) => [
     operation.operationId,
     (options: RequestOptions) => call(...requestTo(operation, options)),

@@ -11,7 +11,7 @@ import {
   createPet,
   expectError,
   ORIGIN,
-  PERFORM,
+  EXAMPLE_CALLS,
   type RequestOptions,
   UNAVAILABLE,
 } from "./call.ts";
@@ -57,15 +57,15 @@ const headers = { "cf-ray": RAY };
 const WITH_KEY = { ...headers, "Idempotency-Key": "key" };
 const REX = { name: "Rex", categoryId: 1 };
 
-const PERFORMED = {
-  ...PERFORM,
+const EVERY_CALL = {
+  ...EXAMPLE_CALLS,
   "listPets with a filter": (options: RequestOptions) => call("/v1/pets?status=sold", options),
   "createPet with a key": (options: RequestOptions) => createPet(REX, { ...options, headers: WITH_KEY }),
 };
 
 /** Performs every operation on `DB`, which fails or returns nonsense; each must log one line. */
 async function performAll(DB: D1Database, expectAnswer: (answer: Answer, mayBeStored: boolean) => void): Promise<void> {
-  for (const [name, perform] of Object.entries(PERFORMED)) {
+  for (const [name, perform] of Object.entries(EVERY_CALL)) {
     log.mockClear();
     expectAnswer(await perform({ headers, bindings: { DB } }), name === "createPet");
   }
@@ -83,27 +83,7 @@ describe("a transient failure of D1", () => {
     });
   });
 
-  // Those of an overloaded database are in idempotency.test.ts.
-  it.each([
-    "Network connection lost.",
-    "D1_ERROR: D1 DB reset because its code was updated.",
-    "D1_ERROR: Cannot resolve D1 DB due to transient issue on remote node.",
-    "D1_ERROR: Query timeout.",
-    "D1_ERROR: Replica disconnected from primary.",
-    "D1_ERROR: internal error; reference = 0s8a7d6f",
-    "D1_ERROR: Currently processing a long-running export.",
-    "D1_ERROR: Currently processing a long-running import.",
-    "Connection closed: this Durable Object instance is no longer active",
-    'D1_ERROR: {"D1_RESET_DO":true}',
-    'D1_ERROR: Failed to parse body as JSON, got: {"error":"no such table: SQLITE_ERROR"}',
-    "D1_ERROR: database is locked",
-    "D1_ERROR: SQLITE_BUSY",
-    "D1_ERROR: Can't read from request stream because client disconnected.",
-  ])("may have the message %s", async (message) => {
-    expectError(await call("/v1/pets", { bindings: { DB: failing(env.DB, new Error(message)) } }), UNAVAILABLE);
-  });
-
-  it.each(Object.entries(PERFORM))("is not retried in %s without an Idempotency-Key", async (_, perform) => {
+  it.each(Object.entries(EXAMPLE_CALLS))("is not retried in %s without an Idempotency-Key", async (_, perform) => {
     const lose = vi.fn(() => Promise.reject(LOST));
     expect((await perform({ bindings: { DB: intercepted(env.DB, lose) } })).status).toBe(503);
     expect(lose).toHaveBeenCalledTimes(1);
@@ -119,9 +99,91 @@ describe("a transient failure of D1", () => {
   });
 });
 
+const REFUSED = true;
+const UNKNOWN = false;
+
+// What D1's messages mean: whether it reports that it did not carry the statement out, and the seconds of Retry-After.
+it.each<[message: string, isRefused: boolean, retryAfter?: number]>([
+  ["D1_ERROR: Failed to parse body as JSON, got: error code: 1031", UNKNOWN, 1],
+  ["Failed to parse body as JSON, got: D1_ERROR: no such table: pets: SQLITE_ERROR", UNKNOWN, 1],
+  ["D1_ERROR: Failed to parse body as JSON, got: <h1>Your account has exceeded</h1>\n: SQLITE_BUSY", UNKNOWN, 1],
+
+  ["D1_ERROR: no such table: timeout: SQLITE_ERROR", REFUSED],
+  ["D1_ERROR: UNIQUE constraint failed: pets.id: SQLITE_CONSTRAINT_PRIMARYKEY", REFUSED],
+  ["D1_ERROR: UNIQUE constraint failed: pets.id: SQLITE_CONSTRAINT (extended: SQLITE_CONSTRAINT_UNIQUE)", REFUSED],
+  ["D1_ERROR: CHECK constraint failed: name <> 'x' -- : SQLITE_BUSY\n: SQLITE_CONSTRAINT", REFUSED],
+  ["D1_ERROR: CHECK constraint failed: 'Failed to parse body as JSON, got: 1': SQLITE_CONSTRAINT", REFUSED],
+
+  ["D1_ERROR: Exceeded maximum DB size.", REFUSED],
+  ["D1_ERROR: Your account has exceeded D1's maximum account storage limit, please contact Cloudflare.", REFUSED],
+  ["D1_ERROR: Your account has exceeded D1's free tier daily row write limit. Reset at midnight UTC.", REFUSED],
+
+  ["D1_ERROR: Currently processing a long-running export.", REFUSED, 1],
+  ["Currently processing a long-running import.", REFUSED, 1],
+  ["D1_ERROR: database is locked: SQLITE_BUSY", REFUSED, 1],
+  ["D1_ERROR: database is locked", REFUSED, 1],
+  ["D1_ERROR: SQLITE_BUSY", REFUSED, 1],
+  ["D1_ERROR: cannot start a transaction: SQLITE_BUSY_SNAPSHOT", REFUSED, 1],
+
+  ["D1_ERROR: D1 DB is overloaded. Requests queued for too long.", UNKNOWN, 10],
+  ["D1_ERROR: D1 DB is overloaded. Too many requests queued.", UNKNOWN, 10],
+  ["D1_ERROR: D1 DB exceeded its CPU time limit and was reset.", UNKNOWN, 10],
+  ["D1_ERROR: D1 DB's isolate exceeded its memory limit and was reset.", UNKNOWN, 10],
+
+  ["Network connection lost.", UNKNOWN, 1],
+  ["D1_ERROR: Network connection lost after the import: SQLITE_BUSY, then nothing", UNKNOWN, 1],
+  ["Network connection lost: SQLITE_CONSTRAINT", UNKNOWN, 1],
+  ["D1_ERROR: D1 DB reset because its code was updated.", UNKNOWN, 1],
+  ['D1_ERROR: {"D1_RESET_DO":true}', UNKNOWN, 1],
+  ["D1_ERROR: Cannot resolve D1 DB due to transient issue on remote node.", UNKNOWN, 1],
+  ["D1_ERROR: D1 DB storage operation exceeded timeout which caused object to be reset.", UNKNOWN, 1],
+  ["D1_ERROR: Query timed out.", UNKNOWN, 1],
+  ["D1_ERROR: Replica disconnected from primary.", UNKNOWN, 1],
+  ["D1_ERROR: internal error; reference = 0s8a7d6f", UNKNOWN, 1],
+  ["Connection closed: this Durable Object instance is no longer active", UNKNOWN, 1],
+  ["D1_ERROR: Can't read from request stream because client disconnected.", UNKNOWN, 1],
+
+  ["D1_ERROR: database or disk is full: SQLITE_FULL", UNKNOWN],
+  ["D1_ERROR: internal error", UNKNOWN],
+  ["NOT NULL constraint failed: pets.name: SQLITE_CONSTRAINT", UNKNOWN], // not as D1 reports it
+])("a create that fails with %j", async (message, isRefused, retryAfter) => {
+  const wait = vi.spyOn(scheduler, "wait").mockResolvedValue();
+  const fail = vi.fn(() => Promise.reject(new Error(message)));
+  const bindings = { DB: intercepted(env.DB, fail) };
+  const [plain, afterPost] = retryAfter ? [UNAVAILABLE, UNAVAILABLE_AFTER_POST] : [INTERNAL, INTERNAL_AFTER_POST];
+
+  const withoutKey = await createPet(REX, { bindings });
+  expectError(withoutKey, isRefused ? plain : afterPost);
+  expect(withoutKey.headers.get("Retry-After")).toBe(retryAfter ? String(retryAfter) : null);
+  expect(fail).toHaveBeenCalledTimes(1);
+
+  fail.mockClear();
+  const withKey = await createPet(REX, { bindings, headers: WITH_KEY });
+  expectError(withKey, plain);
+  expect(withKey.headers.get("Retry-After")).toBe(retryAfter ? String(retryAfter) : null);
+  expect(fail).toHaveBeenCalledTimes(retryAfter === 1 ? 3 : 1);
+  expect(wait).toHaveBeenCalledTimes(retryAfter === 1 ? 2 : 0);
+});
+
+it.each([{}, WITH_KEY])("a CHECK that quotes the words of other failures is a 500, asked once: %j", async (headers) => {
+  await env.DB.exec("DROP INDEX pets_by_idempotency_key");
+  await env.DB.exec("ALTER TABLE pets RENAME TO before");
+  const check = "CHECK (name <> 'Rex' -- reset, timeout\n -- D1 DB is overloaded\n)";
+  await env.DB.prepare(`CREATE TABLE pets (id, name ${check}, category_id, status, idempotency_key, created_by,
+    created_at, UNIQUE (created_by, idempotency_key))`).run();
+  const tries = vi.fn();
+  const DB = intercepted(env.DB, async (execute) => {
+    tries();
+    return execute();
+  });
+  expectError(await createPet(REX, { bindings: { DB }, headers: { "cf-ray": RAY, ...headers } }), INTERNAL);
+  expect(tries).toHaveBeenCalledTimes(1);
+  expectLogged("internal_error", "reset, timeout\n -- D1 DB is overloaded");
+});
+
 describe("any other failure is a 500 that reveals nothing, and its cause is logged", () => {
   it("in every operation", async () => {
-    const failure = new Error("D1_ERROR: CHECK constraint failed: pets: SQLITE_CONSTRAINT");
+    const failure = new Error("D1_ERROR: internal error");
     await performAll(failing(env.DB, failure), (answer, mayBeStored) => {
       expectError(answer, mayBeStored ? INTERNAL_AFTER_POST : INTERNAL);
       expect(answer.headers.has("Retry-After")).toBe(false);
@@ -134,8 +196,7 @@ describe("any other failure is a 500 that reveals nothing, and its cause is logg
   });
 
   it.each([
-    ["write limit", new Error("D1_ERROR: Your account has exceeded D1's maximum daily row write limit.")],
-    ["no such table: timeout", new Error("D1_ERROR: no such table: timeout: SQLITE_ERROR")],
+    ["no such function", new Error("D1_ERROR: no such function: timeout: SQLITE_ERROR")],
     ["a value that cannot be printed", { message: "Network connection lost.", toString: null }],
   ])("such as %s", async (cause, failure) => {
     expectError(await call("/v1/pets", { headers, bindings: { DB: failing(env.DB, failure) } }), INTERNAL);

@@ -31,7 +31,9 @@ it.each([
 ])("any other method on %s is 405: use %s", async (path, allow, others) => {
   for (const method of others) {
     const message = `${method} is not allowed here; use ${allow}.`;
-    expectError(await call(path, { method }), { code: "method_not_allowed", message, status: 405 });
+    const answer = await call(path, { method });
+    expectError(answer, { code: "method_not_allowed", message, status: 405 });
+    expect(answer.headers.get("Allow")).toBe(allow);
   }
 });
 

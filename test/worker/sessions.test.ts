@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { insertRow, PERFORM } from "./call.ts";
+import { insertRow, EXAMPLE_CALLS } from "./call.ts";
 
 const BOOKMARK = /^[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{32}$/;
 const GIVEN = "00000001-00000002-00000003-0123456789abcdef0123456789abcdef";
@@ -20,7 +20,7 @@ function watched() {
   return { starts, bindings: { DB } };
 }
 
-describe.each(Object.entries(PERFORM))("%s", (_, perform) => {
+describe.each(Object.entries(EXAMPLE_CALLS))("%s", (_, perform) => {
   it("starts an unconstrained session, and returns a bookmark", async () => {
     await insertRow("1");
     const { starts, bindings } = watched();

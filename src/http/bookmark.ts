@@ -1,0 +1,12 @@
+// The bookmark: what a caller's requests have seen of the store. Callers who send the newest one read their own writes.
+
+export const BOOKMARK_HEADER = "x-d1-bookmark";
+
+/** The bookmark of a request, or null. It is opaque, and may have any format. */
+export const bookmarkIn = ({ headers }: Request): string | null => headers.get(BOOKMARK_HEADER);
+
+/** The response header with the newest bookmark of a session, if it has one. */
+export function bookmarkOf(session: { getBookmark(): string | null }): Record<string, string> {
+  const bookmark = session.getBookmark();
+  return bookmark ? { [BOOKMARK_HEADER]: bookmark } : {};
+}

@@ -1,0 +1,86 @@
+// The headers of requests and responses that operations have in common.
+
+import { CHALLENGE, INVALID_TOKEN } from "../http/authentication.ts";
+import { BOOKMARK_HEADER } from "../http/bookmark.ts";
+import { IDEMPOTENCY_HEADER, IdempotencyKey } from "../http/idempotency.ts";
+import { KEY_NAME_HEADER, VERSION_HEADER } from "../http/responses.ts";
+import { type JsonSchema, jsonSchemas, mapValues, type Parameter } from "./schemas.ts";
+
+export type HeaderMap = Record<string, { description: string; required: boolean; schema: JsonSchema }>;
+
+export const header = (description: string, schema: JsonSchema, required = true) => ({ description, required, schema });
+
+/** A header that always has the same value. */
+export const fixedHeader = (description: string, value: string, required = true) =>
+  header(description, { type: "string", const: value }, required);
+
+export const optional = (headers: HeaderMap): HeaderMap =>
+  mapValues(headers, (described) => ({ ...described, required: false }));
+
+/** A response to a request without a valid key has only this one. */
+export const version: HeaderMap = {
+  [VERSION_HEADER]: header("Identifies the version of the service that responded.", { type: "string" }),
+};
+
+/** The headers of every response to a request with a valid key. */
+export const common: HeaderMap = {
+  [KEY_NAME_HEADER]: header(
+    "The name of your API key, by which the operator knows you. Present once the service has recognized your key.",
+    { type: "string", pattern: "^API_KEY(_[A-Za-z0-9_]+)?$" },
+  ),
+  ...version,
+};
+
+/** A 400 can be about the Host, which is checked before the key. A 500 can mean that no secret is a valid key. */
+export const commonOrNoKey: HeaderMap = { ...optional(common), ...version };
+
+/** The response header with the bookmark. */
+export const bookmark: HeaderMap = {
+  [BOOKMARK_HEADER]: header(
+    "Identifies the state of the store that this response reflects. Send the newest one with every request to " +
+      "read a state at least as recent.",
+    { type: "string" },
+  ),
+};
+
+export const bookmarkParameter: Parameter = {
+  name: BOOKMARK_HEADER,
+  in: "header",
+  description:
+    `The newest \`${BOOKMARK_HEADER}\` that you received: the response reflects at least the state that it ` +
+    "identifies, so you always read your own writes. With `latest`, the response is always up to date. A bookmark is " +
+    "valid only at the base URL that issued it, and its format can change.",
+  schema: { type: "string" },
+};
+
+/** The `Link` of a list. */
+export const link: HeaderMap = {
+  Link: header("The next page (RFC 8288), if any.", { type: "string", pattern: '^<[^<>]+>; rel="next"$' }, false),
+};
+
+export const challenge = header('The challenge (RFC 6750), with `error="invalid_token"` if a token was sent.', {
+  type: "string",
+  enum: [CHALLENGE, INVALID_TOKEN],
+});
+
+export const allow = header("Present on a 405: the methods that the path supports (RFC 9110).", {
+  type: "string",
+  pattern: "^[A-Z]+(, [A-Z]+)*$",
+});
+
+export const retryAfter: HeaderMap = {
+  "Retry-After": header("Seconds to wait before a retry.", { type: "integer", minimum: 1 }),
+};
+
+/** The request header of a creation. */
+export const idempotencyKey: Parameter = {
+  name: IDEMPOTENCY_HEADER,
+  in: "header",
+  description:
+    "Makes the request safe to retry. The first request with a key adds what it sends; sending the same again " +
+    "returns the same 201, body and `Location`, and sending something different is rejected with 422. " +
+    "Each caller has Idempotency-Keys of their own, and these never expire. Use a new UUID for each creation. A key " +
+    "is 1 to 255 printable ASCII characters other than double quotes. Put a key that contains a comma in double " +
+    "quotes, which are not part of the key.",
+  schema: { ...jsonSchemas({ IdempotencyKey }, "input")["IdempotencyKey"] },
+};
