@@ -8,15 +8,11 @@ const LOCAL_KEY = "local-development-key"; // that of `npm run dev`
 // An API key is never sent over plain HTTP, except on this machine.
 const ORIGIN = IS_LOCAL ? location.origin : `https://${location.host}`;
 
-/** A storage of the browser or, if that blocks site data, an object that lasts as long as the page. */
-function storage(name) {
-  try {
-    return window[name];
-  } catch {
-    return {};
-  }
-}
-const [settings, kept] = ["localStorage", "sessionStorage"].map(storage);
+// A browser that blocks site data has no storage: then the chosen language lasts as long as the page.
+let settings = {};
+try {
+  settings = localStorage;
+} catch {}
 
 /** A new element with these properties and this text. */
 function element(name, properties, text) {
@@ -70,77 +66,45 @@ for (const details of document.querySelectorAll(".form")) enable(details);
 
 /** Makes a form send its operation, and shows it. */
 function enable(details) {
-  const { operation } = details.dataset;
+  const { operation, success } = details.dataset;
   const [form, controls, send, output, response] = ["form", "fieldset", "button", "output", "pre > code"].map(
     (selector) => details.querySelector(selector),
   );
   const [apiKey, ...fields] = details.querySelectorAll("[data-in]");
   const idempotencyKey = fields.find(({ name }) => name === "Idempotency-Key");
-
-  function report(outcome, ...text) {
-    output.className = outcome;
-    output.replaceChildren({ success: "✓ Success: ", failure: "✗ Failure: " }[outcome] ?? "", ...text);
-  }
-
   // Not randomUUID, which browsers have only with HTTPS.
   const renew = () => {
     idempotencyKey.value = crypto.getRandomValues(new BigUint64Array(2)).join("-");
   };
-  const mayBeStored = () => {
-    const retry = " Send the same again with the same Idempotency-Key: it adds no second one.";
-    return ` The animal may have been added.${idempotencyKey.value ? retry : ""}`;
-  };
   if (idempotencyKey) renew();
-  // A create survives a reload, without the API key, until its outcome is known.
-  if (kept[operation]) {
-    const values = JSON.parse(kept[operation]);
-    for (const field of fields) field.value = values[field.name] ?? "";
-    details.open = true;
-    report("failure", "The outcome is not known.", mayBeStored());
-  }
 
   form.onsubmit = async (event) => {
     event.preventDefault();
-    const keptBefore = kept[operation];
-    if (idempotencyKey) {
-      const values = fields.map(({ name, value }) => [name, value]);
-      kept[operation] = JSON.stringify(Object.fromEntries(values));
-    }
-    report("", "Sending…");
+    output.replaceChildren("Sending…");
     response.replaceChildren();
     const sending = fetchText(details.dataset, [apiKey, ...fields]);
     controls.disabled = true;
-    const { problem, code, headers, text } = await sending;
+    const { problem, status, headers, text } = await sending;
     controls.disabled = false;
     if (document.activeElement === document.body) send.focus();
-
-    const value = parsed(text);
-    const isSuccess = code === Number(details.dataset.status) && isOfKind(details.dataset, text, value);
-    const isRejected = (code >= 400 && code < 500) || (value?.code && text.includes("not carried out"));
-    const isOurs = isSuccess || value?.code !== undefined;
-    // The description of the status, or that of all errors. HTTP/2 has no text for a status.
-    const about = isOurs && [`${operation}-${code}`, `error-${code}`].find((id) => document.getElementById(id));
-    const link = element("a", { href: `#${about || "errors"}` }, `Status ${code}`);
-    const end = problem || isOurs ? "." : ", but not a complete response of the service.";
-    report(isSuccess ? "success" : "failure", problem ?? link, end);
-    if (!isSuccess && !isRejected) {
-      if (idempotencyKey) output.append(mayBeStored());
-    } else if (!keptBefore || (isSuccess && JSON.parse(keptBefore)["Idempotency-Key"] === idempotencyKey.value)) {
-      delete kept[operation];
-    } else {
-      kept[operation] = keptBefore;
-      output.append(" The outcome of an earlier create is not known: reload the page to see it.");
+    if (problem) {
+      output.replaceChildren(problem);
+      return;
     }
-    if (isSuccess && idempotencyKey) {
+    // HTTP/2 has no text for a status.
+    const about = [`${operation}-${status}`, `error-${status}`].find((id) => document.getElementById(id)) ?? "errors";
+    output.replaceChildren(element("a", { href: `#${about}` }, `Status ${status}`), ".");
+    response.append(...linked(headers, fields, form), `\n${text || "(empty body)"}`);
+    // Until then, sending the same again must not add a second animal.
+    if (idempotencyKey && status === Number(success)) {
       renew();
-      output.append(" The next animal has a new Idempotency-Key.");
+      output.append(" The form has a new Idempotency-Key.");
     }
-    if (!problem) response.append(...linked(headers, fields, form), `\n${text || "(empty body)"}`);
   };
   details.hidden = false;
 }
 
-/** Sends what is filled in. Returns the response with its text or, if there is none, the `problem`. */
+/** Sends what is filled in. Returns the response with its text or, if it is not complete, the `problem`. */
 async function fetchText({ method, path }, fields) {
   const headers = new Headers();
   const query = new URLSearchParams();
@@ -158,25 +122,12 @@ async function fetchText({ method, path }, fields) {
   try {
     const signal = AbortSignal.timeout(TIMEOUT * 1000);
     const response = await fetch(ORIGIN + url, { method, headers, body, redirect: "manual", signal });
-    if (response.type === "opaqueredirect") return { problem: "The response is a redirect, which is not followed" };
-    return { code: response.status, headers: [...response.headers], text: await response.text() };
+    if (response.type === "opaqueredirect") return { problem: "The response is a redirect, which is not followed." };
+    return { status: response.status, headers: [...response.headers], text: await response.text() };
   } catch ({ name }) {
-    if (name === "TimeoutError") return { problem: `There was no response within ${TIMEOUT} seconds` };
-    return { problem: "There was no connection, or it was lost" };
+    const within = name === "TimeoutError" ? ` within ${TIMEOUT} seconds` : "";
+    return { problem: `There was no complete response${within}. The request may have arrived.` };
   }
-}
-
-function parsed(text) {
-  try {
-    return JSON.parse(text);
-  } catch {}
-}
-
-/** Whether a body is empty, a list, or an object with all required members: what the description promises. */
-function isOfKind({ type, members }, text, value) {
-  if (!type) return text === "";
-  const kind = Array.isArray(value) ? "array" : value && typeof value;
-  return kind === type && members.split(" ").every((member) => !member || value[member] !== undefined);
 }
 
 /** The headers as text. The URL of the next page, if there is one, sends the form with its parameters. */
