@@ -1,20 +1,22 @@
 // Saves the animals of an environment as SQL: `npm run backup -- <environment> <file>`. Each line adds one animal
-// unless it is there, so Wrangler can load the file, again and again. The service stays open: the file has the animals
-// that were there at the start, because ids increase and rows never change.
+// unless it is there, so the file can be loaded (load.ts), again and again. The service stays open: the file has the
+// animals that were there at the start, because ids increase and rows never change.
 
 import { lstatSync } from "node:fs";
 import { rename, rm, writeFile } from "node:fs/promises";
-import { ENVIRONMENTS } from "./environment.ts";
-import { wrangler } from "./wrangler.ts";
+import { parseArguments } from "./environment.ts";
+import { queryRows } from "./wrangler.ts";
 
 // Animals. The longest have some 9 KB, and D1 returns at most 50 MB. Each page starts Wrangler, which takes a second.
 const PAGE = 4000;
 
-// Moves the counter of ids past those of all animals that were added since the backup: no store has added 1,000 a
-// second since 1970. It comes first, because a load can be cut off.
-const MOVE_COUNTER = `\
+/**
+ * Moves the counter of ids past all that were given after a backup whose store had given this many, and that are lost
+ * when it is loaded: a database holds 60 million animals. It comes first, because a load can be cut off.
+ */
+const moveCounter = (given: unknown) => `\
 INSERT INTO sqlite_sequence SELECT 'pets', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'pets');
-UPDATE sqlite_sequence SET seq = 1000000 + max(seq, 1000 * unixepoch()) WHERE name = 'pets';
+UPDATE sqlite_sequence SET seq = 100000000 + max(seq, ${given}) WHERE name = 'pets';
 `;
 
 type Row = Record<string, unknown>;
@@ -23,18 +25,23 @@ type Row = Record<string, unknown>;
 type OnPage = (count: number, id: string, lastId: string) => void;
 
 /**
- * The text of a backup: first the statements that move the counter of ids, and then a line for each animal, in the
- * order of ids, such as `INSERT INTO pets (id, name, …) VALUES (1, 'Rex', …) ON CONFLICT DO NOTHING;`. A new column is
- * covered by itself. `query` runs a SELECT. Throws if the last animals are removed meanwhile.
+ * The text of a backup: the environment, the statements that move the counter of ids, and then a line for each animal,
+ * in the order of ids, such as `INSERT INTO pets (id, name, …) VALUES (1, 'Rex', …) ON CONFLICT DO NOTHING;`. A new
+ * column is covered by itself. `query` runs a SELECT. Throws if the last animals are removed meanwhile.
  */
-export function* sqlOf(query: (sql: string) => Row[], onPage: OnPage = () => {}): Generator<string> {
-  const table = query("SELECT name, (SELECT max(id) FROM pets) AS last FROM pragma_table_info('pets')");
+export function* sqlOf(
+  environment: string,
+  query: (sql: string) => Row[],
+  onPage: OnPage = () => {},
+): Generator<string> {
+  const table = query(`SELECT name, (SELECT max(id) FROM pets) AS last,
+    (SELECT seq FROM sqlite_sequence WHERE name = 'pets') AS given FROM pragma_table_info('pets')`);
   const columns = table.map(({ name }) => String(name));
-  const last = String(table[0]?.["last"] ?? 0);
-  yield MOVE_COUNTER;
-  let [count, after] = [0, "0"];
-  while (after !== last) {
-    const page = query(`SELECT ${columns.map(literalOf).join(", ")} FROM pets WHERE id > ${after} AND id <= ${last}
+  const [{ last, given } = {}] = table;
+  yield `-- Animals of ${environment}\n${moveCounter(given ?? 0)}`;
+  let [count, after, end] = [0, "0", String(last ?? 0)];
+  while (after !== end) {
+    const page = query(`SELECT ${columns.map(literalOf).join(", ")} FROM pets WHERE id > ${after} AND id <= ${end}
       ORDER BY pets.id LIMIT ${PAGE}`);
     if (page.length === 0) throw new Error("Animals were removed while they were saved: run this again.");
     for (const row of page) {
@@ -43,7 +50,7 @@ export function* sqlOf(query: (sql: string) => Row[], onPage: OnPage = () => {})
     }
     count += page.length;
     after = String(page.at(-1)?.["id"]);
-    onPage(count, after, last);
+    onPage(count, after, end);
   }
 }
 
@@ -72,19 +79,17 @@ export async function writeNew(file: string, parts: Iterable<string>): Promise<v
 }
 
 if (import.meta.main) {
-  const [environment = "", file = ""] = process.argv.slice(2);
-  const names = ["local", ...ENVIRONMENTS];
-  const flags = environment === "local" ? ["--local"] : ["--env", environment, "--remote"];
-  const query = (sql: string): Row[] =>
-    JSON.parse(wrangler(["d1", "execute", "DB", ...flags, "--json", "--command", sql], { output: "pipe" }))[0].results;
   let saved = "0 animals";
   const show: OnPage = (count, id, lastId) => {
     saved = `${count.toLocaleString("en")} animals`;
     if (process.stderr.isTTY) console.error(`${saved}, up to the id ${id} of ${lastId}`);
   };
   try {
-    if (!names.includes(environment) || !file) throw new Error(`usage: npm run backup -- <${names.join("|")}> <file>`);
-    await writeNew(file, sqlOf(query, show));
+    const { environment, file } = parseArguments("backup");
+    await writeNew(
+      file,
+      sqlOf(environment, (sql) => queryRows(environment, sql), show),
+    );
     console.log(`Saved ${saved} of ${environment} in ${file}.`);
   } catch (failure) {
     console.error((failure as Error).message);

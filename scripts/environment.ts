@@ -4,6 +4,17 @@
 export const ENVIRONMENTS = ["staging", "production"] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
 
+/** What commands call the database of the local service. */
+export const LOCAL = "local";
+
+/** The arguments of `npm run <command> -- <environment> <file>`. Throws with the usage. */
+export function parseArguments(command: string): { environment: string; file: string } {
+  const [environment = "", file = "", ...more] = process.argv.slice(2);
+  const names: string[] = [LOCAL, ...ENVIRONMENTS];
+  if (names.includes(environment) && file && more.length === 0) return { environment, file };
+  throw new Error(`usage: npm run ${command} -- <${names.join("|")}> <file>`);
+}
+
 /** The domains of staging besides workers.dev, if any. Tests leave animals there. */
 const STAGING_DOMAINS: string[] = [];
 const STAGING_WORKER = /^animal-store-staging\.[\w-]+\.workers\.dev$/;

@@ -5,6 +5,7 @@
 import { spawnSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { LOCAL } from "./environment.ts";
 
 const WRANGLER = createRequire(import.meta.url).resolve("wrangler");
 
@@ -29,6 +30,16 @@ export const wrangler = (args: string[], { env, ...options }: Options = {}): str
     ...options,
     env: { ...SETTINGS, ...env },
   });
+
+/** Executes SQL in the database of an environment. */
+export const executeSql = (environment: string, args: string[], options?: Options): string => {
+  const flags = environment === LOCAL ? ["--local"] : ["--env", environment, "--remote"];
+  return wrangler(["d1", "execute", "DB", ...flags, ...args], options);
+};
+
+/** The rows that a statement selects there. */
+export const queryRows = (environment: string, sql: string): Record<string, unknown>[] =>
+  JSON.parse(executeSql(environment, ["--json", "--command", sql], { output: "pipe" }))[0].results;
 
 /**
  * Runs Node. `env` is added to the environment. What it prints appears on the terminal or, with "pipe", is returned if

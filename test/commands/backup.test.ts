@@ -1,14 +1,15 @@
-// Backups: that they keep every animal, exactly, and that Wrangler loads them, again and again.
+// Backups: that they keep every animal, exactly, and that they are loaded, again and again.
 
 import { mkdtempSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
-import { afterAll, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { sqlOf, writeNew } from "../../scripts/backup.ts";
+import { partsOf } from "../../scripts/load.ts";
 import { copyProject, removeProject } from "../dev-server.ts";
-import { launch, outcome, run } from "../processes.ts";
+import { launch, outcome } from "../processes.ts";
 
 const WINDOWS = process.platform === "win32";
 const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
@@ -26,10 +27,10 @@ function openDatabase(...rows: Row[]): DatabaseSync {
   return database;
 }
 
-/** A backup: what moves the counter, and the lines. */
-function save(database: DatabaseSync): [moveCounter: string, ...lines: string[]] {
-  const [moveCounter = "", ...lines] = sqlOf((sql) => database.prepare(sql).all());
-  return [moveCounter, ...lines];
+/** A backup: its first lines, which move the counter of ids, and one for each animal. */
+function save(database: DatabaseSync): [first: string, ...lines: string[]] {
+  const [first = "", ...lines] = sqlOf("local", (sql) => database.prepare(sql).all());
+  return [first, ...lines];
 }
 const linesOf = (database: DatabaseSync) => save(database).slice(1);
 
@@ -94,7 +95,7 @@ function saveMany(meanwhile: string): string[] {
     store.exec(meanwhile);
     return rows;
   };
-  return [...sqlOf(query)].slice(1);
+  return [...sqlOf("local", query)].slice(1);
 }
 
 it("has the animals that were there at the start, in the order of ids, while callers add more", () => {
@@ -109,17 +110,42 @@ it.each([0, 4400, 4499])("is not made if all animals after the id %i are removed
   expect(() => saveMany(remove)).toThrow("Animals were removed while they were saved: run this again.");
 });
 
-it("moves the counter of ids on before its animals, in an empty store, too, and whenever it is loaded", () => {
-  const [moveCounter, ...lines] = save(openDatabase(...EDGES));
+const INSERT = "INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'sold') RETURNING id";
+
+/** Adds an animal, and returns its id. */
+const add = (database: DatabaseSync) => Number(database.prepare(INSERT).get()?.["id"]);
+
+/** Loads a backup, by default into a new database. */
+function load(backup: string[], database = openDatabase()): DatabaseSync {
+  database.exec(backup.join(""));
+  return database;
+}
+
+it("moves the counter of ids, before its animals, past all that its store may have given since", () => {
   const store = openDatabase();
-  const nextId = () =>
-    store.prepare("INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'sold') RETURNING id").get()?.["id"];
-  store.exec(moveCounter);
-  const first = nextId();
-  expect(first).toBeGreaterThan(Date.now() + 990_000);
-  store.exec([moveCounter, ...lines].join(""));
-  expect(nextId()).toBeGreaterThan(Number(first) + 990_000);
-  expect(linesOf(store).slice(0, -2)).toEqual(lines);
+  expect(add(load(save(store).slice(0, 1)))).toBe(100_000_001);
+  expect(add(store)).toBe(1);
+  store.exec("UPDATE sqlite_sequence SET seq = 5000000000000"); // far ahead of the clock
+  const backup = save(store);
+  const lost = add(store);
+  const copy = load(backup);
+  expect(add(copy)).toBe(lost + 100_000_000);
+  expect(add(load(backup, copy))).toBe(lost + 200_000_001);
+});
+
+it("gives no id twice through a move, a return and a deleted database within a moment", () => {
+  const old = openDatabase();
+  const ids = [add(old)];
+  const moved = load(save(old));
+  const earlier = save(moved);
+  ids.push(add(moved), add(moved));
+  const returned = load(save(moved), load(earlier));
+  ids.push(add(returned));
+  const last = save(returned);
+  ids.push(add(returned)); // This one is lost.
+  const created = load(last, load(last));
+  ids.push(add(created));
+  expect(new Set(ids).size).toBe(ids.length);
 });
 
 it("is loaded into a table that has a newer column, which it covers", () => {
@@ -132,21 +158,72 @@ it("is loaded into a table that has a newer column, which it covers", () => {
   );
 });
 
-it("is loaded by Wrangler, twice, and is the same when it is saved again", async () => {
-  const project = copyProject();
-  const [file, again] = [join(folder, "edges.sql"), join(folder, "again.sql")];
-  const lines = save(openDatabase(...EDGES)).join("");
-  const tables = readdirSync("migrations").map((name) => readFileSync(`migrations/${name}`, "utf8"));
-  writeFileSync(file, [...tables, lines, lines].join(""));
-  await run("npx", ["wrangler", "d1", "execute", "DB", "--local", "--file", file], project);
-  const backup = (...args: string[]) => outcome(launch("npm", ["run", "--silent", "backup", "--", ...args], project));
-  const output = `Saved ${EDGES.length} animals of local in ${again}.\n`;
-  expect(await backup("local", again)).toEqual({ status: 0, output, errors: "" });
-  expect(readFileSync(again, "utf8")).toBe(lines);
-  if (!WINDOWS) expect(statSync(again).mode & 0o777).toBe(0o600);
-  const usage = "usage: npm run backup -- <local|staging|production> <file>\n";
-  expect(await backup("prod", again)).toEqual({ status: 1, output: "", errors: usage });
-  removeProject(project);
+describe("npm run load", () => {
+  const chunksOf = async function* (...chunks: string[]) {
+    yield* chunks;
+  };
+  const parts = (environment: string, ...chunks: string[]) =>
+    Array.fromAsync(partsOf(chunksOf(...chunks), environment));
+
+  it("divides a file into parts of whole lines: of 5,000, or of about 3 MB", async () => {
+    const line = "a\u2028b\u2029c\r'\n";
+    const text = line.repeat(12_000);
+    expect(await parts("local", text)).toEqual([line.repeat(5000), line.repeat(5000), line.repeat(2000)]);
+    expect(await parts("local", ...(text.match(/.{1,7}/gs) ?? []))).toEqual(await parts("local", text));
+    const long = `${"x".repeat(999_999)}\n`;
+    expect(await parts("local", long.repeat(4))).toEqual([long.repeat(3), long]);
+    expect(await parts("local", "-- no line break")).toEqual(["-- no line break"]);
+    expect(await parts("local")).toEqual([]);
+  });
+
+  it("refuses a file that names a different environment, and accepts one that names none", async () => {
+    await expect(parts("staging", "-- Animals of ", "production\nx\n")).rejects.toThrow(
+      "This file has the animals of production, not of staging.",
+    );
+    for (const text of ["-- Animals of staging\n", "-- Animals\n", "SELECT 1;\n-- Animals of production\n"]) {
+      expect(await parts("staging", text)).toEqual([text]);
+    }
+  });
+
+  it("loads a backup again and again, which is the same when it is saved, and stops at what is refused", async () => {
+    const project = copyProject();
+    const npm = (...args: string[]) => outcome(launch("npm", ["run", "--silent", ...args], project));
+    const [file, saved, bad] = [join(folder, "edges.sql"), join(folder, "saved.sql"), join(folder, "bad.sql")];
+    const lines = save(openDatabase(...EDGES));
+    const tables = readdirSync("migrations").map((name) => readFileSync(`migrations/${name}`, "utf8"));
+    writeFileSync(file, [...tables, ...lines, ...lines].join(""));
+    const loaded = `local has ${EDGES.length} animals now, and the last id is ${EDGES.length}.`;
+    expect(await npm("load", "--", "local", file)).toMatchObject({
+      status: 0,
+      output: expect.stringContaining(loaded),
+    });
+    const output = `Saved ${EDGES.length} animals of local in ${saved}.\n`;
+    expect(await npm("backup", "--", "local", saved)).toEqual({ status: 0, output, errors: "" });
+    const [, , given = "", ...animals] = readFileSync(saved, "utf8").split("\n");
+    expect(given).toContain(`max(seq, ${EDGES.length + 200_000_000})`);
+    expect(animals.join("\n")).toBe(lines.slice(1).join(""));
+    if (!WINDOWS) expect(statSync(saved).mode & 0o777).toBe(0o600);
+
+    writeFileSync(bad, "INSERT INTO pets (name) VALUES ('x');\n");
+    const { status, errors } = await npm("load", "--", "local", bad);
+    expect([status, errors]).toEqual([
+      1,
+      expect.stringMatching(/NOT NULL constraint[\s\S]*\nThe command above failed/),
+    ]);
+    expect(errors).not.toMatch(/^ +at /m);
+    expect(readdirSync(join(project, ".wrangler")).filter((name) => name.startsWith("load"))).toEqual([]);
+    removeProject(project);
+  });
+
+  it("names what is wrong with its arguments in one line, as `npm run backup` does", async () => {
+    const node = (...args: string[]) => outcome(launch(process.execPath, args, "."));
+    for (const command of ["load", "backup"]) {
+      const errors = `usage: npm run ${command} -- <local|staging|production> <file>\n`;
+      expect(await node(`scripts/${command}.ts`, "prod", "file")).toEqual({ status: 1, output: "", errors });
+    }
+    const errors = expect.stringMatching(/^ENOENT: no such file or directory.*missing\.sql'\n$/);
+    expect(await node("scripts/load.ts", "local", "missing.sql")).toEqual({ status: 1, output: "", errors });
+  });
 });
 
 it("never overwrites a file, nor what appears meanwhile, and leaves nothing if it fails", async () => {
