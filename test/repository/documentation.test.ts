@@ -1,18 +1,65 @@
-// What would lead a reader astray: an operation that the README does not have, and links to nothing.
+// What would lead a reader astray: operations that the README does not have, links to nothing, and figures and messages
+// that are not those of the code.
 
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { posix } from "node:path";
 import { expect, it } from "vitest";
+import { unstable_readConfig as readConfig } from "wrangler";
+import { BODY_LIMIT } from "../../src/http/body.ts";
+import { STATUS } from "../../src/http/errors.ts";
+import { description } from "../../src/openapi/document.ts";
 import { describedOperations } from "../conformance.ts";
 
+/** A page without its code blocks. */
+const textOf = (page: string) => readFileSync(page, "utf8").replaceAll(/^ *```[\s\S]*?^ *```/gm, "");
+
 it("README.md has every operation in its table", () => {
-  const rows = readFileSync("README.md", "utf8").matchAll(/^\| `(\w+)`.*?\| `(\w+ \/v1[^?`]*)/gm);
+  const rows = textOf("README.md").matchAll(/^\| `(\w+)`.*?\| `(\w+ \/v1[^?`]*)/gm);
   const operations = describedOperations.map(({ operationId, method, path }) => [operationId, `${method} /v1${path}`]);
   expect(Array.from(rows, ([, name, request]) => [name, request])).toEqual(operations);
 });
 
-it.each(["README.md", "docs/CONTRIBUTING.md", "docs/OPERATIONS.md"])("%s links only to files that exist", (page) => {
-  const links = [...readFileSync(page, "utf8").matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, link = ""]) =>
-    new URL(link, `file:///${page}`).pathname.slice(1),
+/** The fragments of a page's headings, as GitHub makes them. */
+const fragmentsIn = (page: string) =>
+  Array.from(textOf(page).matchAll(/^#+ (.+)$/gm), ([, heading = ""]) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\w\- ]/g, "")
+      .replaceAll(" ", "-"),
   );
-  expect(links.filter((link) => !existsSync(link))).toEqual([]);
+
+it.each(["README.md", "docs/CONTRIBUTING.md", "docs/OPERATIONS.md"])("%s links only to what exists", (page) => {
+  const links = Array.from(textOf(page).matchAll(/\]\((?!https?:)([^)#]*)#?([^)]*)\)/g));
+  const broken = links.filter(([, path = "", fragment]) => {
+    const target = path ? posix.join(posix.dirname(page), path) : page;
+    return !existsSync(target) || (fragment && !fragmentsIn(target).includes(fragment));
+  });
+  expect(broken.map(([link]) => link)).toEqual([]);
+});
+
+const { simple: RATE_LIMIT } = readConfig({ config: "wrangler.toml", env: "production" }).ratelimits[0];
+const RATE = `${RATE_LIMIT.limit.toLocaleString("en")} requests in ${RATE_LIMIT.period} seconds`;
+const { maxLength = 0 } = description.components.schemas["NewPet"]?.properties?.["name"] ?? {};
+/** Those that the interface does not have. */
+const OTHERS = Object.values(STATUS).filter((status) => ![401, 404].includes(status));
+
+it.each([
+  ["README.md", RegExp(`^\\| \`name\` \\| At most ${maxLength.toLocaleString("en")} characters`, "m")],
+  ["README.md", RegExp(`^\\| size of a body \\| At most ${BODY_LIMIT / 1024} KiB`, "m")],
+  ["README.md", RegExp(`^\\| rate limits \\| ${RATE}`, "m")],
+  ["README.md", RegExp(`^\\| other errors \\| ${OTHERS.join("[^|\\d]+")}[^|\\d]*\\|$`, "m")],
+  ["src/site/guide.md", RegExp(`The default is ${RATE}`)],
+  ["docs/OPERATIONS.md", RegExp(`More than ${RATE}`)],
+])("%s has the figure of the code: %s", (page, figure) => {
+  expect(textOf(page)).toMatch(figure);
+});
+
+it("docs/OPERATIONS.md quotes messages and codes that the sources have", () => {
+  const sources = globSync(["{src,scripts}/**/*.ts", "migrations/*.sql", "wrangler.toml", ".github/**/*.yml"]);
+  const source = sources.map((file) => readFileSync(file, "utf8")).join("");
+  // Code that is written as words, unlike a command. What others print is in italics.
+  const quoted = textOf("docs/OPERATIONS.md").matchAll(/`((?!git |npm |npx )[A-Z]?[a-z]+(?:[\s_][a-z]+)*\??)`/g);
+  const messages = Array.from(quoted, ([, message = ""]) => message.replaceAll("\n", " "));
+  expect(messages).toContain("closed for maintenance");
+  expect(messages.filter((message) => !source.includes(message))).toEqual([]);
 });
