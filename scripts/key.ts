@@ -39,9 +39,7 @@ export async function askAboutKey(base: string, key: string): Promise<{ state: k
 if (import.meta.main) {
   try {
     const base = parseBase("npm run key -- <base URL>: the base URL", process.argv[2] ?? "");
-    const key = await readKey("API key (not shown):");
-    if (!key) throw new Error("Enter an API key on a terminal, or set the environment variable API_KEY.");
-    const { state, line } = await askAboutKey(base, key);
+    const { state, line } = await askAboutKey(base, await readKey("API key"));
     console.log(line);
     process.exitCode = state === "open" ? 0 : 1;
   } catch (failure) {

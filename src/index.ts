@@ -1,14 +1,12 @@
 // The entry point: a request goes through the route table, and whatever is thrown there becomes an error response.
 
 import { renderError } from "./http/errors.ts";
-import { KEY_NAME_HEADER, VERSION_HEADER } from "./http/responses.ts";
+import { KEY_NAME_HEADER } from "./http/responses.ts";
 import { INVALID_HOST, toContext } from "./http/routing.ts";
 import { router } from "./router.ts";
 
 async function fetch(request: Request, env: Env): Promise<Response> {
   const response = await respond(request, env);
-  // A new environment in wrangler.toml may lack the binding, which is no reason to fail.
-  if (env.VERSION) response.headers.set(VERSION_HEADER, env.VERSION.id);
   // HEAD is GET without the body (RFC 9110, section 9.3.2).
   return request.method === "HEAD" ? new Response(null, response) : response;
 }

@@ -45,6 +45,29 @@ export async function outcome(child: Command): Promise<{ status: number | null; 
 }
 
 /**
+ * Runs a command line on a terminal, with the command `script` of Linux, and types each answer after its question. The
+ * exit code, and what it showed.
+ */
+export async function onTerminal(
+  line: string,
+  answers: Record<string, string>,
+  folder = ".",
+  env: NodeJS.Dict<string> = {},
+): Promise<{ status: number | null; output: string }> {
+  const args = ["--quiet", "--return", "--command", line, "/dev/null"];
+  const child = spawn("script", args, { cwd: folder, env: { ...process.env, ...env } });
+  let output = "";
+  child.stdout.on("data", (data) => {
+    output += data;
+    for (const [question, answer] of Object.entries(answers)) {
+      if (String(data).includes(question)) child.stdin.write(answer);
+    }
+  });
+  const [status] = await once(child, "close");
+  return { status, output };
+}
+
+/**
  * What the command prints. Throws an error with it if the command fails. `env` is added to this process' environment.
  */
 export async function run(

@@ -4,7 +4,6 @@
 import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
-import { currentCommit } from "../commit.ts";
 import { wrangler } from "../wrangler.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -12,11 +11,10 @@ const SECRETS = join(ROOT, ".dev.vars");
 // Next to the local database, so that removing the store removes this too.
 const APPLIED = join(ROOT, ".wrangler/state/v3/d1/applied-migrations.txt");
 const { WRANGLER_COMMAND, IN_DEPLOYMENT } = process.env;
-const commit = currentCommit();
 
 try {
   // Nothing else here imports src/, where an error must not stop `wrangler dev`.
-  (await import("./site.ts")).buildSite(commit);
+  (await import("./site.ts")).buildSite();
 } catch (error) {
   // In `wrangler dev`, esbuild reports an error in the code best, but runs only if this step succeeds.
   if (WRANGLER_COMMAND !== "dev") throw error;
@@ -25,8 +23,8 @@ try {
 if (WRANGLER_COMMAND === "dev") prepareLocalService();
 // scripts/deploy.ts does what plain `wrangler deploy` leaves out.
 if (WRANGLER_COMMAND === "deploy" && !IN_DEPLOYMENT) {
-  console.log(`This is commit ${commit || "unknown"}, and callers get it without a test. Migrations are not applied.
-npm run deploy does both. If the database does not exist, Wrangler creates it near this computer, for good.`);
+  console.log(`Callers get this without a test, and cannot see which commit it is. Migrations are not applied.
+npm run deploy does all of this. If the database does not exist, Wrangler creates it near this computer, for good.`);
 }
 
 /** Creates what a fresh clone lacks, the local key and tables, and prints what a newcomer needs. */

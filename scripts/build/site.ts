@@ -34,14 +34,11 @@ const markdown: Marked = new Marked({
   },
 });
 
-/**
- * Writes only what differs, because two builds may do so at the same moment. `commit`: what the foot of the page names,
- * if any.
- */
-export function buildSite(commit: string): void {
+/** Writes only what differs, because two builds may do so at the same moment. */
+export function buildSite(): void {
   const site = new Map(readdirSync(SOURCES).map((name) => [name, readFileSync(join(SOURCES, name))]));
   site.set("openapi.json", Buffer.from(`${printJson(description, 2)}\n`));
-  const parts = pageParts(String(site.get("guide.md")), commit);
+  const parts = pageParts(String(site.get("guide.md")));
   const page = String(site.get("index.html")).replaceAll(/\{(\w+)\}/g, (_, name) => parts[name] ?? "");
   site.set("index.html", Buffer.from(page));
   site.delete("guide.md");
@@ -55,7 +52,7 @@ export function buildSite(commit: string): void {
 }
 
 /** What replaces each name in braces. */
-function pageParts(guide: string, commit: string): Record<string, string> {
+function pageParts(guide: string): Record<string, string> {
   const { title, version, summary } = description.info;
   const contents: string[] = [];
   const sections: Token[][] = [];
@@ -71,7 +68,6 @@ function pageParts(guide: string, commit: string): Record<string, string> {
     title,
     summary,
     version,
-    commit: commit && `, built from commit <code>${commit}</code>`,
     contents: contents.join("\n"),
     sections: sections.map(sectionOf).join("\n"),
   };

@@ -5,8 +5,11 @@
 import { BOOKMARK_HEADER } from "./bookmark.ts";
 import { IDEMPOTENCY_HEADER } from "./idempotency.ts";
 
-/** Which version of the Worker sent a response: the id in its version metadata binding. */
+/** Which commit the service was built from, or "unknown". */
 export const VERSION_HEADER = "Worker-Version";
+
+/** A deployment defines it (scripts/deploy.ts), so that it is compiled in. A changed secret keeps the code. */
+declare const COMMIT: string | undefined;
 
 /** Which key a request had: the name of the secret that holds it. */
 export const KEY_NAME_HEADER = "API-Key-Name";
@@ -19,6 +22,7 @@ const COMMON = new Headers({
   "Access-Control-Allow-Origin": "*",
   "Access-Control-Expose-Headers": "*",
   "Cache-Control": "no-store",
+  [VERSION_HEADER]: typeof COMMIT === "undefined" ? "unknown" : COMMIT,
   "X-Content-Type-Options": "nosniff",
 });
 const JSON_HEADERS = new Headers([...COMMON, ["Content-Type", "application/json"]]);

@@ -19,7 +19,7 @@ export const optional = (headers: HeaderMap): HeaderMap =>
 
 /** A response to a request without a valid key has only this one. */
 export const version: HeaderMap = {
-  [VERSION_HEADER]: header("Identifies the version of the service that responded.", { type: "string" }),
+  [VERSION_HEADER]: header("The commit of the service that responded, or `unknown`.", { type: "string" }),
 };
 
 /** The headers of every response to a request with a valid key. */

@@ -60,7 +60,7 @@ const options = convertV4MiniflareOptions({
   script: readFileSync("dist/bench/harness.js", "utf8"),
   compatibilityDate: String(readConfig({ config: "wrangler.toml" }).compatibility_date),
   durableObjects: { STORE: { className: "Store", useSQLite: true } },
-  bindings: { API_KEY: LOCAL_KEY, VERSION: { id: "bench" } },
+  bindings: { API_KEY: LOCAL_KEY },
 });
 const runtime = new Miniflare(options);
 const origin = await runtime.ready;

@@ -1,16 +1,15 @@
 // The command that asks a service about a key, and what the tests over HTTP require before they start.
 
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { describe, expect, it, vi } from "vitest";
 import { isForTests, parseBase } from "../../scripts/environment.ts";
 import { askAboutKey } from "../../scripts/key.ts";
 import { readKey } from "../../scripts/read-key.ts";
+import { CHALLENGE } from "../../src/http/authentication.ts";
 import { CLOSED } from "../../src/http/maintenance.ts";
-import { launch, outcome } from "../processes.ts";
+import { launch, onTerminal, outcome } from "../processes.ts";
 import { startServer } from "../server.ts";
-import { findForTests } from "./deployed-setup.ts";
+import { findService } from "./deployed-setup.ts";
 import { API_KEY, ORIGIN } from "./service.ts";
 
 const BASE = `${ORIGIN}/v1`;
@@ -34,24 +33,13 @@ describe("npm run key", () => {
 
   // With the command `script` of Linux.
   it.skipIf(process.platform !== "linux")("asks for the key on a terminal, without showing it", async () => {
-    const onTerminal = async (typed: string) => {
-      const env = { ...process.env, API_KEY: "" };
-      const child = spawn("script", ["--quiet", "--return", "--command", `node scripts/key.ts ${BASE}`, "/dev/null"], {
-        env,
-      });
-      let output = "";
-      child.stdout.on("data", (data) => {
-        output += data;
-        if (String(data).includes("API key (not shown): ")) child.stdin.write(typed);
-      });
-      const [status] = await once(child, "close");
-      return { status, output };
-    };
-    const { status, output } = await onTerminal(` ${API_KEY}\n`);
+    const type = (typed: string) =>
+      onTerminal(`node scripts/key.ts ${BASE}`, { "API key (not shown): ": typed }, ".", { API_KEY: "" });
+    const { status, output } = await type(` ${API_KEY}\n`);
     expect(output).toContain("The service is open to this key: ");
     expect(output).not.toContain(API_KEY);
     expect(status).toBe(0);
-    expect((await onTerminal("s3c\u0003")).status).toBe(130); // Ctrl-C
+    expect((await type("s3c\u0003")).status).toBe(130); // Ctrl-C
   });
 
   const WHOSE = "secret API_KEY_SHOP__2__3, caller API_KEY_SHOP";
@@ -78,10 +66,22 @@ it("a base URL is https, except on this machine", () => {
   }
 });
 
-it("an API key is that of the variable, or empty without a terminal", async () => {
+it("an API key is that of the variable, and required without a terminal", async () => {
   vi.spyOn(console, "error").mockReturnValue();
-  expect(await readKey("", { API_KEY: " key\n" })).toBe("key");
-  expect(await readKey("", {})).toBe("");
+  expect(await readKey("API key", { API_KEY: " key\n" })).toBe("key");
+  const where = "enter it on a terminal, or set the environment variable API_KEY.";
+  await expect(readKey("API key", {})).rejects.toThrow(`An API key is required: ${where}`);
+});
+
+it("the smoke test runs while the service is closed, but not with a key that it does not have", async () => {
+  const { origin, close } = await startServer(({ headers }, response) => {
+    if (headers.authorization === "Bearer a-key") return response.writeHead(503, NAMED).end(CLOSED);
+    return response.writeHead(401, { "WWW-Authenticate": CHALLENGE }).end();
+  });
+  const find = (API_KEY: string) => findService("smoke", { SERVICE_URL: `${origin}/v1`, API_KEY });
+  expect(await find("a-key")).toMatchObject({ origin, isClosed: true });
+  await expect(find("wrong")).rejects.toThrow("The service does not have this key");
+  close();
 });
 
 describe("the tests that leave animals", () => {
@@ -92,14 +92,14 @@ describe("the tests that leave animals", () => {
     "https://animal-store-staging.acme.workers.dev.example.com/v1",
     "https://animal-store-staging.a.b.workers.dev/v1",
   ])("reject %s", async (SERVICE_URL) => {
-    await expect(findForTests({ SERVICE_URL })).rejects.toThrow("is not known to be for tests.");
+    await expect(findService("deployed", { SERVICE_URL })).rejects.toThrow("is not known to be for tests.");
   });
 
   it("reject a closed service, whose commit would go on to production without them", async () => {
     const respond = (_: unknown, response: ServerResponse) => response.writeHead(503, NAMED).end(CLOSED);
     const { origin, close } = await startServer(respond);
-    const started = findForTests({ SERVICE_URL: `${origin}/v1`, API_KEY: "a-key" });
-    await expect(started).rejects.toThrow("The service is closed for maintenance");
+    const service = { SERVICE_URL: `${origin}/v1`, API_KEY: "a-key" };
+    await expect(findService("deployed", service)).rejects.toThrow("The service is closed for maintenance");
     close();
   });
 

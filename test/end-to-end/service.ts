@@ -8,12 +8,12 @@ import { send } from "./send.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Its origin is without a slash at the end. `skipped`: why nothing can be tested that needs the key, if so. */
-    service: { origin: string; key: string; isDeployed: boolean; skipped: string };
+    /** Its origin is without a slash at the end. */
+    service: { origin: string; key: string; isDeployed: boolean; isClosed: boolean };
   }
 }
 
-export const { origin: ORIGIN, key: API_KEY, isDeployed: IS_DEPLOYED, skipped: SKIPPED } = inject("service");
+export const { origin: ORIGIN, key: API_KEY, isDeployed: IS_DEPLOYED, isClosed: IS_CLOSED } = inject("service");
 
 /**
  * The headers of most requests. This bookmark reads from the primary: a replica may lag behind what a test has created.
@@ -31,3 +31,4 @@ export const IS_REMOVED = Date.now() >= SUNSET.getTime();
 
 // Why tests are skipped: at the end of their titles.
 export const LOCAL_ONLY = IS_DEPLOYED ? " (SKIPPED: it is about a local service)" : "";
+export const OPEN_ONLY = IS_CLOSED ? " (SKIPPED: the service is closed for maintenance)" : "";

@@ -1,7 +1,6 @@
 import { reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
-import service from "../../src/index.ts";
 import { failing, intercepted } from "./binding.ts";
 import {
   type Answer,
@@ -10,7 +9,6 @@ import {
   countPets,
   createPet,
   expectError,
-  ORIGIN,
   EXAMPLE_CALLS,
   type RequestOptions,
   UNAVAILABLE,
@@ -259,11 +257,4 @@ it.each([{}, { "Content-Length": "29" }])("an incomplete body is 400 and not log
   expectError(await createPet(body, { headers: length }), badRequest("The body is incomplete or malformed."));
   expect(log).not.toHaveBeenCalled();
   expect(await countPets()).toBe(0);
-});
-
-it("responds without Worker-Version if the version metadata has no binding", async () => {
-  const request = new Request(`${ORIGIN}/v1/pets`);
-  const { status, headers } = await service.fetch(request, { ...env, VERSION: undefined } as never);
-  expect(status).toBe(401);
-  expect(headers.has("Worker-Version")).toBe(false);
 });

@@ -1,0 +1,125 @@
+// A copy of the project that deploys with the real Git, Wrangler and Vitest, to a server that is both Cloudflare's API
+// and the environments. Two short tests that report that they ran replace those over HTTP. It starts and ends with the
+// test file that imports this.
+
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { pathToFileURL } from "node:url";
+import { afterAll, beforeEach } from "vitest";
+import { copyProject, removeProject } from "../dev-server.ts";
+import { commitAll, git } from "../git.ts";
+import { launch, outcome } from "../processes.ts";
+import { startServer } from "../server.ts";
+
+/** What a test sees, and what it can change. Before each test, everything works, and both serve the commit 0ld. */
+export const cloudflare = {
+  /** What has happened, in order. What an environment is asked several times in a row is here once. */
+  events: [] as string[],
+  /** The events that fail. */
+  failing: /$^/,
+  /** Called for each event. */
+  onEvent: (_event: string): unknown => undefined,
+  /** The commit that each environment serves. */
+  serving: {} as Record<string, string>,
+  /** The script that was uploaded last. */
+  script: "",
+};
+beforeEach(() => {
+  const serving = { staging: "0ld", production: "0ld" };
+  Object.assign(cloudflare, { events: [], failing: /$^/, onEvent: () => undefined, serving, script: "" });
+});
+
+/** Records an event. Returns whether it succeeds. */
+function happens(event: string): boolean {
+  const [environment = ""] = event.split(" ");
+  const last = cloudflare.events.findLast((earlier) => earlier.startsWith(environment));
+  if (last !== event) cloudflare.events.push(event);
+  cloudflare.onEvent(event);
+  return !cloudflare.failing.test(event);
+}
+
+/** What a request to the API means. */
+const API_EVENTS: [request: RegExp, event: string][] = [
+  [/^GET .*\/deployments$/, "deployments"],
+  [/time_travel/, "bookmark"],
+  [/\/query$/, "query"],
+  [/^POST .*\/versions/, "upload"],
+  [/^POST .*\/deployments$/, "live"],
+];
+
+/** Satisfies every command of Wrangler, of which each reads some of the members. */
+const resultFor = (database: string) => ({
+  ...{ uuid: database, bookmark: "a-bookmark", subdomain: "acme", bindings: [], buckets: [], jwt: "jwt" },
+  ...{ deployments: [], resources: { script: {}, script_runtime: {} } },
+  default_environment: { script: { last_deployed_from: "wrangler" } },
+});
+
+const { origin, close } = await startServer(async (request, response) => {
+  const { method, url = "", headers } = request;
+  const body = await text(request);
+  const [, environment = ""] = /animal-store-(staging|production)/.exec(url) ?? [];
+  const [, path = ""] = /^\/client\/v4(\/.*)/.exec(url) ?? [];
+  if (path) {
+    const [, event] = API_EVENTS.find(([pattern]) => pattern.test(`${method} ${path}`)) ?? [];
+    if (event === "upload") cloudflare.script = body;
+    // What is compiled in. A script that does not name its commit is not accepted.
+    const [, commit = ""] = /\[VERSION_HEADER\]: .*?"(\w+)",?$/m.exec(cloudflare.script) ?? [];
+    const success = !event || (happens(`${environment}: ${event}`) && (event !== "upload" || commit !== ""));
+    if (event === "live") cloudflare.serving[environment] = commit;
+    const list = [{ name: "API_KEY", success, meta: {}, results: [] }];
+    const result = /(query|secrets)$/.test(path) ? list : resultFor(`animal-store-${environment}`);
+    const errors = success ? [] : [{ code: 7500, message: "as the test wants" }];
+    return response.writeHead(success ? 200 : 400).end(JSON.stringify({ success, errors, messages: [], result }));
+  }
+  if (method === "POST") return response.writeHead(happens(body) ? 200 : 500).end();
+  response.setHeader("Worker-Version", String(cloudflare.serving[environment]));
+  if (headers.authorization) return response.setHeader("API-Key-Name", "API_KEY").end("[]");
+  happens(`${environment}: which commit?`);
+  return response.writeHead(401).end();
+});
+
+/** Leads fetch to the server for the addresses that Wrangler reports. */
+const LEAD = `
+  const { fetch } = globalThis;
+  const lead = (url) => String(url).replace(/^https:..(.*).acme.workers.dev/, "${origin}/$1");
+  globalThis.fetch = (url, init) => fetch(lead(url), init);`;
+
+const reportingTest = (title: string) => `
+  import { expect, inject, it } from "vitest";
+  const { origin, key } = inject("service");
+  const [, environment] = /animal-store-(\\w+)/.exec(origin);
+  it("${title}", async () => {
+    const body = \`\${environment}: ${title} with \${key}\`;
+    expect((await fetch("${origin}", { method: "POST", body })).ok).toBe(true);
+  });`;
+
+export const folder = copyProject();
+export const place = (file: string, content = "") => writeFileSync(join(folder, file), content);
+
+const setup = readFileSync("test/end-to-end/deployed-setup.ts", "utf8");
+rmSync(join(folder, "test/end-to-end"), { recursive: true });
+mkdirSync(join(folder, "test/end-to-end"));
+place("test/end-to-end/deployed-setup.ts", setup);
+place("test/end-to-end/smoke.test.ts", reportingTest("smoke test"));
+place("test/end-to-end/all.test.ts", reportingTest("all tests"));
+place("lead.mjs", LEAD);
+git(folder, "init", "--quiet");
+export const commit = commitAll(folder);
+
+afterAll(() => {
+  close();
+  removeProject(folder);
+});
+
+/** The environment of its programs, with an account and a token that are valid nowhere. */
+export const ENV = {
+  NODE_OPTIONS: `--import ${pathToFileURL(join(folder, "lead.mjs"))}`,
+  CLOUDFLARE_API_BASE_URL: `${origin}/client/v4`,
+  ...{ CLOUDFLARE_ACCOUNT_ID: "none", CLOUDFLARE_API_TOKEN: "none", CLOUDFLARE_API_KEY: undefined },
+  API_KEY: "key-of-staging",
+};
+
+/** Runs a program of scripts/ there. */
+export const runScript = (args: string[], env: NodeJS.Dict<string> = {}) =>
+  outcome(launch(process.execPath, args, folder, { ...ENV, ...env }));
