@@ -102,7 +102,6 @@ const UNKNOWN = false;
 
 // What D1's messages mean: whether it reports that it did not carry the statement out, and the seconds of Retry-After.
 it.each<[message: string, isRefused: boolean, retryAfter?: number]>([
-  ["D1_ERROR: Failed to parse body as JSON, got: error code: 1031", UNKNOWN, 1],
   ["Failed to parse body as JSON, got: D1_ERROR: no such table: pets: SQLITE_ERROR", UNKNOWN, 1],
   ["D1_ERROR: Failed to parse body as JSON, got: <h1>Your account has exceeded</h1>\n: SQLITE_BUSY", UNKNOWN, 1],
 
@@ -119,12 +118,10 @@ it.each<[message: string, isRefused: boolean, retryAfter?: number]>([
   ["D1_ERROR: Currently processing a long-running export.", REFUSED, 1],
   ["Currently processing a long-running import.", REFUSED, 1],
   ["D1_ERROR: database is locked: SQLITE_BUSY", REFUSED, 1],
-  ["D1_ERROR: database is locked", REFUSED, 1],
   ["D1_ERROR: SQLITE_BUSY", REFUSED, 1],
   ["D1_ERROR: cannot start a transaction: SQLITE_BUSY_SNAPSHOT", REFUSED, 1],
 
   ["D1_ERROR: D1 DB is overloaded. Requests queued for too long.", UNKNOWN, 10],
-  ["D1_ERROR: D1 DB is overloaded. Too many requests queued.", UNKNOWN, 10],
   ["D1_ERROR: D1 DB exceeded its CPU time limit and was reset.", UNKNOWN, 10],
   ["D1_ERROR: D1 DB's isolate exceeded its memory limit and was reset.", UNKNOWN, 10],
 
