@@ -54,15 +54,19 @@ export function* sqlOf(
   }
 }
 
-/**
- * Selects the literal of a column's value, exactly, such as `'Rex'`. quote() returns it, except for a text with a line
- * break, with U+0000, where it ends for SQLite, or with BEGIN TRANSACTION, which Wrangler changes in files. Of these it
- * is `CAST(X'0A' AS TEXT)`. (The pattern has an underscore, because Wrangler rejects a command with these words.)
- */
-const literalOf = (column: string) => `
-  iif(typeof(${column}) = 'text' AND (${column} GLOB '*[^ -' || char(1114111) || ']*'
-      OR instr(CAST(${column} AS BLOB), x'00') OR ${column} LIKE '%BEGIN_TRANSACTION%'),
-    format('CAST(%s AS TEXT)', quote(CAST(${column} AS BLOB))), quote(${column})) AS ${column}`;
+/** Selects the SQL of a column's value, such as `'Rex'` or, for some texts, `CAST(X'52650A78' AS TEXT)`. */
+function literalOf(column: string): string {
+  const needsHex = [
+    // A character before the space, such as a line break.
+    `${column} GLOB '*[^ -' || char(0x10ffff) || ']*'`,
+    // U+0000, which ends a text for GLOB and quote().
+    `instr(CAST(${column} AS BLOB), x'00')`,
+    // Wrangler removes these words from files, and rejects a command with them: the underscore matches a space.
+    `${column} LIKE '%BEGIN_TRANSACTION%'`,
+  ];
+  const hex = `format('CAST(%s AS TEXT)', quote(CAST(${column} AS BLOB)))`;
+  return `iif(typeof(${column}) = 'text' AND (${needsHex.join(" OR ")}), ${hex}, quote(${column})) AS ${column}`;
+}
 
 /** Writes a file that only its owner can read, and that appears when it is complete. Throws if it exists. */
 export async function writeNew(file: string, parts: Iterable<string>): Promise<void> {
