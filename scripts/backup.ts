@@ -1,6 +1,6 @@
 // Saves the animals of an environment as SQL: `npm run backup -- <environment> <file>`. Each line adds one animal
 // unless it is there, so the file can be loaded (load.ts), again and again. The service stays open: the file has the
-// animals that were there at the start, because ids increase and rows never change.
+// animals that were there at the start, because ids increase.
 
 import { lstatSync } from "node:fs";
 import { rename, rm, writeFile } from "node:fs/promises";
@@ -11,12 +11,13 @@ import { queryRows } from "./wrangler.ts";
 const PAGE = 4000;
 
 /**
- * Moves the counter of ids past all that were given after a backup whose store had given this many, and that are lost
- * when it is loaded: a database holds 60 million animals. It comes first, because a load can be cut off.
+ * Moves the counter of ids past those that were given after the backup, and are lost when it is loaded: 100 million are
+ * more than a database holds, and than D1 writes in a day. It comes first, because a load can be cut off. `counter`:
+ * that of the store at the time of the backup.
  */
-const moveCounter = (given: unknown) => `\
+const moveCounter = (counter: unknown) => `\
 INSERT INTO sqlite_sequence SELECT 'pets', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'pets');
-UPDATE sqlite_sequence SET seq = 100000000 + max(seq, ${given}) WHERE name = 'pets';
+UPDATE sqlite_sequence SET seq = 100000000 + max(seq, ${counter}) WHERE name = 'pets';
 `;
 
 type Row = Record<string, unknown>;
@@ -35,10 +36,10 @@ export function* sqlOf(
   onPage: OnPage = () => {},
 ): Generator<string> {
   const table = query(`SELECT name, (SELECT max(id) FROM pets) AS last,
-    (SELECT seq FROM sqlite_sequence WHERE name = 'pets') AS given FROM pragma_table_info('pets')`);
+    (SELECT seq FROM sqlite_sequence WHERE name = 'pets') AS counter FROM pragma_table_info('pets')`);
   const columns = table.map(({ name }) => String(name));
-  const [{ last, given } = {}] = table;
-  yield `-- Animals of ${environment}\n${moveCounter(given ?? 0)}`;
+  const [{ last, counter } = {}] = table;
+  yield `-- Animals of ${environment}\n${moveCounter(counter ?? 0)}`;
   let [count, after, end] = [0, "0", String(last ?? 0)];
   while (after !== end) {
     const page = query(`SELECT ${columns.map(literalOf).join(", ")} FROM pets WHERE id > ${after} AND id <= ${end}

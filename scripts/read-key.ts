@@ -21,5 +21,5 @@ export async function readKey(
   if (isAsked) console.error(); // Enter was not shown either.
   if (!key) throw new Error(`An ${name} is required: ${where}.`);
   if (/^[!-~]+$/.test(key)) return key;
-  throw new Error("An API key consists of letters, digits and -._~+/=.");
+  throw new Error("An API key consists of visible ASCII characters.");
 }

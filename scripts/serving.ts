@@ -8,7 +8,7 @@ const PATIENCE = 180_000; // milliseconds
 // In a row: each new connection may reach a different machine, with a different version.
 const TIMES = 5;
 
-/** Waits until a service answers as this commit. Throws with what serves instead if that takes too long. */
+/** Waits until a service answers as this commit, in milliseconds. Throws with what serves instead after that. */
 export async function waitUntilServed(base: string, commit: string, patience = PATIENCE): Promise<void> {
   const until = Date.now() + patience;
   let times = 0;
@@ -25,7 +25,7 @@ export async function waitUntilServed(base: string, commit: string, patience = P
 }
 
 /** The commit that a service names, or words if it is not known. */
-export async function servingCommit(base: string): Promise<string> {
+async function servingCommit(base: string): Promise<string> {
   try {
     const headers = { Connection: "close" };
     const response = await fetch(base, { headers, redirect: "manual", signal: AbortSignal.timeout(10_000) });

@@ -26,17 +26,17 @@ export function referenceOf(name: string): string {
   return name === "errors" ? describeErrors() : describeObject(name, name);
 }
 
-const OPERATION = "operationId path method tags summary description deprecated parameters requestBody responses";
+const OPERATION = ["operationId", "path", "method", "tags", "summary", "description", "deprecated"];
 
 export function describeOperation(operation: Operation): string {
   const { operationId: id, method, path, parameters, requestBody, responses } = operation;
-  allowOnly(OPERATION, operation, id);
+  allowOnly([...OPERATION, "parameters", "requestBody", "responses"], operation, id);
   const fields = [API_KEY, ...parameters].map((parameter) => describeField(id, { required: false, ...parameter }));
   const body = requestBody?.content["application/json"].schema;
   const [successes, errors] = [[] as string[], [] as string[]];
   const headers = new Map<string, string>();
   for (const [status, response] of Object.entries(responses)) {
-    allowOnly("description headers content", response, status);
+    allowOnly(["description", "headers", "content"], response, status);
     const type = response.content ? typeOf(response.content["application/json"].schema, status) : "no body";
     if (Number(status) >= 400) errors.push(`[${status}](#error-${status})`);
     else successes.push(item(`${id}-${status}`, status, type, response.description));
@@ -109,7 +109,7 @@ function fieldFor(field: Field): string {
 function describeObject(component: string, id: string): string {
   const object = schemas[component];
   if (!object?.description) throw new Error(`There is no ${component} to describe.`);
-  allowOnly("type properties required description", object, component);
+  allowOnly(["type", "properties", "required", "description"], object, component);
   const fields = Object.entries(object.properties ?? {}).map(([name, { description = "", ...schema }]) =>
     describeField(id, { name, required: object.required?.includes(name) ?? false, description, schema }),
   );
@@ -118,14 +118,14 @@ function describeObject(component: string, id: string): string {
 
 /** A parameter, a property or a response header. */
 function describeField(id: string, field: Field): string {
-  allowOnly("name in required description schema example", field, field.name);
+  allowOnly(["name", "in", "required", "description", "schema", "example"], field, field.name);
   return item(`${id}-${field.name}`, field.name, rulesOf(field), field.description);
 }
 
 /** Where a field is sent, whether it is required, and what it may be. */
 function rulesOf({ name, in: place, required, schema }: Field): string {
-  const presence = required === undefined ? required : required ? "required" : "optional";
-  return [place, presence, typeOf(schema, name)].filter(Boolean).join(" · ");
+  const rules = [place, required === true && "required", required === false && "optional", typeOf(schema, name)];
+  return rules.filter(Boolean).join(" · ");
 }
 
 /** A table of the errors of all operations. If their texts about one differ, each text names its operations. */
@@ -163,15 +163,15 @@ const WORDS: { [Keyword in keyof JsonSchema]: (value: Required<JsonSchema>[Keywo
 
 /** What a schema allows, in words. */
 function typeOf(schema: JsonSchema, name: string): string {
-  allowOnly(Object.keys(WORDS).join(" "), schema, name);
+  allowOnly(Object.keys(WORDS), schema, name);
   const say = WORDS as Record<string, (value: unknown, name: string) => string>;
   const words = Object.entries(schema).map(([keyword, value]) => say[keyword]?.(value, name));
   return words.filter(Boolean).join(" · ");
 }
 
-/** Throws if an object has any keyword but these, which are separated by spaces. */
-function allowOnly(keywords: string, object: object, name: string): void {
-  const unknown = Object.keys(object).find((keyword) => !keywords.split(" ").includes(keyword));
+/** Throws if an object has any keyword but these. */
+function allowOnly(keywords: string[], object: object, name: string): void {
+  const unknown = Object.keys(object).find((keyword) => !keywords.includes(keyword));
   if (unknown) throw new Error(`scripts/build/reference.ts does not show the keyword ${unknown} of ${name}.`);
 }
 

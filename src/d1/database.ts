@@ -16,7 +16,7 @@ export function openSession(db: D1Database, bookmark: string | null): D1Database
   return db.withSession(BOOKMARK.test(bookmark) ? bookmark : "first-primary");
 }
 
-/** What a statement does. An idempotent write stores the same, however often it is executed. */
+/** What a statement does. An idempotent write stores something once, however often it is executed. */
 type StatementKind = "read" | "write" | "idempotent write";
 
 type Row = Record<string, unknown>;
@@ -26,9 +26,9 @@ const MAX_TRIES = 3;
 const FIRST_WAIT = 100; // milliseconds, at most
 
 /**
- * What `read` makes of the rows that D1 returns, which may lack what the statement selects. Throws StoreFailure, at the
- * latest when the deadline for all tries has passed: D1 was reported to hang for 80 seconds. What D1 answers after that
- * is ignored, and D1 may still have carried out the statement.
+ * Runs a statement, and returns `read(rows)`. The rows may lack what it selects. Throws StoreFailure, at the latest
+ * when the deadline for all tries has passed: D1 was reported to hang for 80 seconds. What D1 answers after that is
+ * ignored, and D1 may still have carried out the statement.
  *
  * D1 itself retries only reads: after a failed write, it is unknown whether anything was stored. So an idempotent write
  * is repeated while D1 fails transiently but is not overloaded. Waits a random time, up to 100 ms and then 200 ms

@@ -1,8 +1,9 @@
-// The bookmark: what a caller's requests have seen of the store. Callers who send the newest one read their own writes.
+// Bookmarks identify the state of the store that a caller has seen. Callers who send the newest one read their own
+// writes.
 
 export const BOOKMARK_HEADER = "x-d1-bookmark";
 
-/** The bookmark of a request, or null. It is opaque, and may have any format. */
+/** The bookmark of a request, as it was sent, or null. */
 export const bookmarkIn = ({ headers }: Request): string | null => headers.get(BOOKMARK_HEADER);
 
 /** The response header with the newest bookmark of a session, if it has one. */

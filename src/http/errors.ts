@@ -1,5 +1,5 @@
-// Every rejected request is an ApiError, thrown anywhere and rendered here. Anything else that is thrown is our own
-// fault: the caller gets a fixed message, and the log gets the cause.
+// Every rejected request is an ApiError, thrown anywhere and rendered here. A StoreFailure becomes a 500 or a 503, and
+// anything else that is thrown a 500: the caller gets a fixed message, and the log gets the cause.
 
 import type * as z from "zod/mini";
 import { StoreFailure } from "../values/store-failure.ts";

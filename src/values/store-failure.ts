@@ -1,7 +1,7 @@
-// A failure of the store, in the words that both sides of it need: src/d1/ makes it of what D1 reports, and src/http/
-// makes a response of it.
+// A failure of the store, as HTTP and D1 both need to know it: src/d1/ decides what D1's report means, and src/http/
+// turns that into a response.
 
-/** A statement was sent, and the store failed or its answer is not usable: that is the cause. */
+/** A statement was sent, and the store failed, or its answer is not usable: `cause` says which. */
 export class StoreFailure extends Error {
   /** Whether what was sent may have been stored nevertheless, and would be stored once more if it were sent again. */
   readonly mayBeStored: boolean;

@@ -161,22 +161,27 @@ it("is loaded into a table that has a newer column, which it covers", () => {
 
 describe("npm run load", () => {
   const parts = (environment: string, ...chunks: string[]) =>
-    Array.fromAsync(partsOf(Readable.from(chunks), environment));
+    Array.fromAsync(partsOf(Readable.from(chunks), environment, "today"));
 
-  it("divides a file into parts of whole lines: of 5,000, or of about 3 MB", async () => {
+  it("divides a file into parts of whole lines, of 5,000 or of about 3 MB, each with a new first line", async () => {
     const line = "a\u2028b\r'\n";
     const text = line.repeat(12_000);
-    expect(await parts("local", text)).toEqual([line.repeat(5000), line.repeat(5000), line.repeat(2000)]);
-    expect(await parts("local", ...(text.match(/.{1,7}/gs) ?? []))).toEqual(await parts("local", text));
+    const first = (part: number) => `-- Part ${part} of today\n`;
+    const divided = [5000, 5000, 2000].map((count, at) => first(at + 1) + line.repeat(count));
+    expect(await parts("local", text)).toEqual(divided);
+    expect(await parts("local", ...(text.match(/.{1,7}/gs) ?? []))).toEqual(divided);
     const long = `${"x".repeat(999_999)}\n`;
-    expect(await parts("local", long.repeat(4), "no line break")).toEqual([long.repeat(3), `${long}no line break`]);
+    const unequal = [first(1) + long.repeat(3), `${first(2)}${long}no line break`];
+    expect(await parts("local", long.repeat(4), "no line break")).toEqual(unequal);
   });
 
   it("refuses a file that names a different environment, and accepts one that names none", async () => {
-    const refused = parts("staging", "-- Animals of ", "production\nx\n");
-    await expect(refused).rejects.toThrow("This file has the animals of production, not of staging.");
-    for (const text of ["-- Animals of staging\n", "SELECT 1;\n-- Animals of production\n"])
-      expect(await parts("staging", text)).toEqual([text]);
+    for (const text of ["-- Animals of staging\n", "\ufeff-- Animals of staging \r\n"]) {
+      const refused = parts("production", text.slice(0, 9), text.slice(9));
+      await expect(refused).rejects.toThrow("This file has the animals of staging, not of production.");
+    }
+    for (const text of ["-- Animals of production\n", "SELECT 1;\n-- Animals of staging\n"])
+      expect(await parts("production", text)).toEqual([`-- Part 1 of today\n${text}`]);
   });
 
   it("loads a backup again and again, which is the same when it is saved, and stops at what is refused", async () => {
@@ -193,8 +198,8 @@ describe("npm run load", () => {
     });
     const output = `Saved ${EDGES.length} animals of local in ${saved}.\n`;
     expect(await npm("backup", "--", "local", saved)).toEqual({ status: 0, output, errors: "" });
-    const [, , given = "", ...animals] = readFileSync(saved, "utf8").split("\n");
-    expect(given).toContain(`max(seq, ${EDGES.length + 200_000_000})`);
+    const [, , counter = "", ...animals] = readFileSync(saved, "utf8").split("\n");
+    expect(counter).toContain(`max(seq, ${EDGES.length + 200_000_000})`);
     expect(animals.join("\n")).toBe(lines.slice(1).join(""));
     if (!WINDOWS) expect(statSync(saved).mode & 0o777).toBe(0o600);
 

@@ -8,6 +8,7 @@ import {
   type Answer,
   type DescribedOperation,
   described,
+  describedHeaders,
   describedOperations,
   expectDescribed,
 } from "../conformance.ts";
@@ -47,6 +48,8 @@ export async function call(path: string, options: RequestOptions = {}): Promise<
   return answer;
 }
 
+const DESCRIBED_HEADERS = describedHeaders.map((name) => name.toLowerCase());
+
 function expectCommonHeaders({ status, headers }: Answer): void {
   expect(Object.fromEntries(headers)).toMatchObject({
     "access-control-allow-origin": "*",
@@ -56,6 +59,8 @@ function expectCommonHeaders({ status, headers }: Answer): void {
     "x-content-type-options": "nosniff",
   });
   expect(headers.get("Content-Type")).toBe(status === 204 ? null : "application/json");
+  const known = /^(access-control-.*|cache-control|content-type|x-content-type-options)$/;
+  expect([...headers.keys()].filter((name) => !known.test(name) && !DESCRIBED_HEADERS.includes(name))).toEqual([]);
 }
 
 /** createPet with `body`: text, bytes and streams are sent unchanged, anything else as JSON. */

@@ -47,6 +47,15 @@ it("a request is 503 if D1 does not answer", async () => {
   await pass(0);
 });
 
+it("a create without a key that D1 does not answer may have been stored", async () => {
+  const { bindings, sent } = slow();
+  const answering = createPet({ name: "Rex", categoryId: 1 }, { bindings });
+  await sent(1);
+  await pass(20_000);
+  const { status, text } = await answering;
+  expect([status, JSON.parse(text).message]).toEqual([503, expect.stringContaining("may have been added")]);
+});
+
 it("a request leaves no timer behind if D1 answers", async () => {
   await call("/v1/pets");
   expect(vi.getTimerCount()).toBe(0);

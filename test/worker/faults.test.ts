@@ -102,8 +102,8 @@ const UNKNOWN = false;
 
 // What D1's messages mean: whether it reports that it did not carry the statement out, and the seconds of Retry-After.
 it.each<[message: string, isRefused: boolean, retryAfter?: number]>([
-  ["Failed to parse body as JSON, got: D1_ERROR: no such table: pets: SQLITE_ERROR", UNKNOWN, 1],
-  ["D1_ERROR: Failed to parse body as JSON, got: <h1>Your account has exceeded</h1>\n: SQLITE_BUSY", UNKNOWN, 1],
+  ["D1_ERROR: Failed to parse body as JSON, got: D1_ERROR: no such table: pets: SQLITE_ERROR", UNKNOWN, 1],
+  ["Failed to parse body as JSON, got: <h1>Your account has exceeded</h1>\n: SQLITE_BUSY", UNKNOWN, 1],
 
   ["D1_ERROR: no such table: timeout: SQLITE_ERROR", REFUSED],
   ["D1_ERROR: UNIQUE constraint failed: pets.id: SQLITE_CONSTRAINT_PRIMARYKEY", REFUSED],
@@ -114,10 +114,11 @@ it.each<[message: string, isRefused: boolean, retryAfter?: number]>([
   ["D1_ERROR: Exceeded maximum DB size.", REFUSED],
   ["D1_ERROR: Your account has exceeded D1's maximum account storage limit, please contact Cloudflare.", REFUSED],
   ["D1_ERROR: Your account has exceeded D1's free tier daily row write limit. Reset at midnight UTC.", REFUSED],
+  ["D1_ERROR: The daily limit of the free tier is reached.", REFUSED],
 
   ["D1_ERROR: Currently processing a long-running export.", REFUSED, 1],
   ["Currently processing a long-running import.", REFUSED, 1],
-  ["D1_ERROR: database is locked: SQLITE_BUSY", REFUSED, 1],
+  ["D1_ERROR: database is locked", REFUSED, 1],
   ["D1_ERROR: SQLITE_BUSY", REFUSED, 1],
   ["D1_ERROR: cannot start a transaction: SQLITE_BUSY_SNAPSHOT", REFUSED, 1],
 
@@ -127,7 +128,7 @@ it.each<[message: string, isRefused: boolean, retryAfter?: number]>([
 
   ["Network connection lost.", UNKNOWN, 1],
   ["D1_ERROR: Network connection lost after the import: SQLITE_BUSY, then nothing", UNKNOWN, 1],
-  ["Network connection lost: SQLITE_CONSTRAINT", UNKNOWN, 1],
+  ["Network connection lost: Exceeded maximum: SQLITE_CONSTRAINT", UNKNOWN, 1],
   ["D1_ERROR: D1 DB reset because its code was updated.", UNKNOWN, 1],
   ['D1_ERROR: {"D1_RESET_DO":true}', UNKNOWN, 1],
   ["D1_ERROR: Cannot resolve D1 DB due to transient issue on remote node.", UNKNOWN, 1],
