@@ -98,8 +98,8 @@ if (import.meta.main) {
     console.log(`\nCommit ${commit} is deployed.`);
   } catch (failure) {
     console.error(`\n${(failure as Error).message}
-Worker-Version in each response names the commit that serves. Correct the cause, and run the same command again. If
-callers get errors, see "Symptoms" in docs/OPERATIONS.md.`);
+Worker-Version in each response names the commit that serves. If callers get errors, see "Symptoms" in
+docs/OPERATIONS.md. Otherwise, correct the cause, and run the same command again.`);
     process.exitCode = 1;
   }
 }

@@ -52,7 +52,7 @@ if (import.meta.main) {
     for await (const sql of partsOf(createReadStream(file, "utf8"), environment)) {
       await writeFile(part, sql, { mode: 0o600 });
       executeSql(environment, ["--file", part], { output: "pipe" });
-      if (process.stderr.isTTY) console.error(`Loaded: ${sql.split("\n", 1)}`);
+      console.log(`Loaded: ${sql.split("\n", 1)}`);
     }
     const [row = {}] = queryRows(environment, "SELECT count(*) AS animals, max(id) AS last FROM pets");
     console.log(`Loaded ${file}: ${environment} has ${row["animals"]} animals now, and the last id is ${row["last"]}.

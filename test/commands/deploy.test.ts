@@ -10,7 +10,7 @@ import { cloudflare, commit, ENV, folder, LOGS, place, runScript } from "./cloud
 const deploy = (environment: string, env: NodeJS.Dict<string> = {}) =>
   runScript(["scripts/deploy.ts", environment], env);
 
-const NEXT = "\nWorker-Version in each response names the commit that serves. Correct the cause, and run the same";
+const NEXT = '\nWorker-Version in each response names the commit that serves. If callers get errors, see "Symptoms" in';
 
 const BEFORE_UPLOAD = ["deployments", "bookmark", "query"];
 const DEPLOYED = [...BEFORE_UPLOAD, "deployments", "upload", "live", "which commit?"];

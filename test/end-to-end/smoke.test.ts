@@ -27,7 +27,8 @@ describe("without a key", () => {
 });
 
 describe.skipIf(OPEN_ONLY)(`with a key${OPEN_ONLY}`, () => {
-  it("lists animals, and returns the next page if there is one", async () => {
+  it("lists animals, also by status, and returns the next page if there is one", async () => {
+    expect((await send(`${PETS}?status=sold&limit=1`, { headers: KEY })).status).toBe(200);
     const page = await send(`${PETS}?limit=1`, { headers: KEY });
     expect(page.status).toBe(200);
     const [, next] = /^<([^>]+)>; rel="next"$/.exec(page.headers.get("Link") ?? "") ?? [];
