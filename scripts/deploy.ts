@@ -19,9 +19,7 @@ const printStep = (step: string) => console.log(`\n== ${step}\n`);
 /** Deploys the commit, tests it with an API key of the environment, and checks that it serves after that, too. */
 async function deploy(environment: Environment, commit: string, key: string): Promise<void> {
   const section = ["--env", environment];
-  printStep(
-    `${environment}: the way back: the last deployments with their commits (tags), and the database's bookmark`,
-  );
+  printStep(`${environment}: the way back: the commits that were deployed (tags), and the bookmark of the database`);
   wrangler(["deployments", "list", ...section]);
   wrangler(["d1", "time-travel", "info", "DB", ...section]);
 
@@ -37,12 +35,9 @@ async function deploy(environment: Environment, commit: string, key: string): Pr
   printStep(`${environment}: waiting until ${base} serves it, for at most three minutes`);
   await waitUntilServed(base, commit);
 
-  const isStaging = environment === "staging";
-  const tests = isStaging
-    ? "all tests over HTTP, which leave animals"
-    : "the smoke test, which only reads (all tests run in staging)";
-  printStep(`${environment}: ${tests}`);
-  const mode = isStaging ? "deployed" : "smoke"; // vitest.config.ts
+  const mode = environment === "staging" ? "deployed" : "smoke"; // vitest.config.ts
+  const tests = { deployed: "all tests, which leave animals", smoke: "the smoke test, which reads (staging runs all)" };
+  printStep(`${environment}: ${tests[mode]}`);
   runNode([VITEST, "run", "--mode", mode], { env: { SERVICE_URL: base, API_KEY: key } });
   await waitUntilServed(base, commit, 0);
 }
