@@ -16,6 +16,8 @@ const KEY_PATTERN = String.raw`\s*([Bb][Ee][Aa][Rr][Ee][Rr]\s+)?[\w.~+\/\-]+=*\s
 const KEY_FIELD = `<label>API key <small>required</small><input class="key" name="Authorization" data-in="header"
 required pattern="${KEY_PATTERN}" title="letters, digits and -._~+/, and = at its end"></label>`;
 
+const HEADER = ` pattern="[ -~]*" title="printable ASCII characters"`;
+
 type Operation = (typeof operations)[number];
 type Field = Partial<Omit<Parameter, "in">> & { name: string; in?: string; schema: JsonSchema };
 
@@ -97,7 +99,7 @@ function fieldFor(field: Field): string {
   const value = escaped(String(example));
   const component = schemas[nameOf(schema)] ?? schema;
   const options = component.enum?.map((option) => `<option>${escaped(option)}</option>`);
-  let control = `<input ${attributes} value="${value}"${place === "header" ? ` pattern="[ -~]*"` : ""}>`;
+  let control = `<input ${attributes} value="${value}"${place === "header" ? HEADER : ""}>`;
   if (options) control = `<select ${attributes}><option></option>${options.join("")}</select>`;
   if (place === "body") control = `<textarea ${attributes} rows="6">\n${value}</textarea>`;
   // As plain text, because a link in a label would take its clicks.

@@ -77,6 +77,8 @@ function enable(details) {
     idempotencyKey.value = crypto.getRandomValues(new BigUint64Array(2)).join("-");
   };
   if (idempotencyKey) renew();
+  // The second click of a double click would send another request if the first has a response by then.
+  send.onclick = ({ detail }) => detail < 2;
 
   form.onsubmit = async (event) => {
     event.preventDefault();
@@ -95,8 +97,8 @@ function enable(details) {
     const about = [`${operation}-${status}`, `error-${status}`].find((id) => document.getElementById(id)) ?? "errors";
     output.replaceChildren(element("a", { href: `#${about}` }, `Status ${status}`), ".");
     response.append(...linked(headers, fields, form), `\n${text || "(empty body)"}`);
-    // Until then, sending the same again must not add a second animal.
-    if (idempotencyKey && status === Number(success)) {
+    // Until a success is complete, sending the same again must not add a second animal.
+    if (idempotencyKey?.value && status === Number(success) && isJson(text)) {
       renew();
       output.append(" The form has a new Idempotency-Key.");
     }
@@ -127,6 +129,15 @@ async function fetchText({ method, path }, fields) {
   } catch ({ name }) {
     const within = name === "TimeoutError" ? ` within ${TIMEOUT} seconds` : "";
     return { problem: `There was no complete response${within}. The request may have arrived.` };
+  }
+}
+
+function isJson(text) {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -174,17 +174,17 @@ describe.skipIf(NO_CHROMIUM)(`the page, in Chromium${NO_CHROMIUM}`, () => {
   it("keeps an Idempotency-Key until a create has succeeded, and says when it is a new one", async () => {
     const { page, send, field, form } = await openForm("createPet");
     const key = await field(KEY).inputValue();
-    for (const [status, fragment] of [
-      [422, "error-422"],
-      [503, "error-503"],
-      [200, "errors"],
-      [202, "errors"],
-      [502, "errors"],
+    for (const [status, fragment, sent] of [
+      [422, "error-422", "<h1>Welcome</h1>"],
+      [503, "error-503", ""],
+      [200, "errors", '{"id":1}'],
+      [502, "errors", "<h1>Welcome</h1>"],
+      [201, "createPet-201", '{"id":1,'],
     ] as const) {
-      await respond(page, status, "<h1>Welcome</h1>");
+      await respond(page, status, sent);
       const { text, body } = await send();
       expect(text).toBe(`Status ${status}.`);
-      expect(body).toContain("<h1>Welcome</h1>");
+      expect(body).toContain(sent);
       expect(await form.locator("output a").getAttribute("href")).toBe(`#${fragment}`);
       expect(await field(KEY).inputValue()).toBe(key);
     }
@@ -195,6 +195,16 @@ describe.skipIf(NO_CHROMIUM)(`the page, in Chromium${NO_CHROMIUM}`, () => {
     expect(await field(KEY).inputValue()).toMatch(RegExp(`^(?!${key})\\d+-\\d+$`));
     await field(KEY).fill("");
     expect((await send()).request.headers()).not.toHaveProperty("idempotency-key");
+    expect(await field(KEY).inputValue()).toBe("");
+  });
+
+  it("sends one request for a double click", async () => {
+    const { page, button, form } = await openForm("createPet");
+    let requests = 0;
+    await page.route("**/v1/**", (route) => route.fulfill({ status: 201, body: String(++requests) }));
+    await button.dblclick({ delay: 100 });
+    await form.locator("output a").waitFor();
+    expect(requests).toBe(1);
   });
 
   it("says if there is no complete response, or a redirect, and keeps the Idempotency-Key", async () => {
