@@ -3,6 +3,7 @@
 
 import { expect, it } from "vitest";
 import { unstable_readConfig as readConfig } from "wrangler";
+import { scripts } from "../../package.json";
 import { ENVIRONMENTS, isForTests } from "../../scripts/environment.ts";
 import { RETRY_AFTER } from "../../src/http/rate-limit.ts";
 
@@ -17,7 +18,7 @@ interface Section {
 const sections: Section[] = ENVIRONMENTS.map((env) => readConfig({ config: "wrangler.toml", env }));
 
 it("differ only in names, databases, counters of the rate limit, and addresses", () => {
-  const [staging, production] = sections.map((section) => ({
+  const [staging, ...others] = sections.map((section) => ({
     ...section,
     name: "",
     topLevelName: "",
@@ -27,7 +28,7 @@ it("differ only in names, databases, counters of the rate limit, and addresses",
     d1_databases: section.d1_databases.map((database) => ({ ...database, database_name: "" })),
     ratelimits: section.ratelimits.map((limit) => ({ ...limit, namespace_id: "" })),
   }));
-  expect(staging).toEqual(production);
+  for (const other of others) expect(other).toEqual(staging);
 });
 
 it("have a Worker, a database and counters of their own, by their names, and no id", () => {
@@ -47,6 +48,9 @@ it("have no variable whose name begins like that of a key, because it would be a
 
 it("are all that the commands know, and only the Worker of staging is for tests", () => {
   expect(readConfig({ config: "wrangler.toml" }).definedEnvironments).toEqual(ENVIRONMENTS);
+  expect(Object.keys(scripts).filter((name) => name.startsWith("deploy:"))).toEqual(
+    ENVIRONMENTS.map((environment) => `deploy:${environment}`),
+  );
   const areForTests = sections.map(({ name }) => isForTests(`https://${name}.acme.workers.dev/v1`));
   expect(areForTests).toEqual(ENVIRONMENTS.map((environment) => environment === "staging"));
 });

@@ -44,10 +44,11 @@ describe("the description", () => {
     ]);
   });
 
-  it("requires the bearer key, and every body and path parameter", () => {
+  it("requires the bearer key, and every body and path parameter, and has the bookmark", () => {
     expect(description.security).toEqual([{ apiKey: [] }]);
     expect(description.components.securitySchemes.apiKey).toMatchObject({ type: "http", scheme: "bearer" });
     for (const { requestBody, parameters } of describedOperations) {
+      expect(parameters.map(({ name }) => name)).toContain("x-d1-bookmark");
       expect(requestBody?.required ?? true).toBe(true);
       expect(parameters.filter((parameter) => parameter.in === "path" && !parameter.required)).toEqual([]);
     }

@@ -49,6 +49,11 @@ const ERROR_REQUESTS: Record<string, Errors> = {
 describe.each(describedOperations)("$operationId", (operation) => {
   const errors = Object.entries(operation.responses).filter(([status]) => Number(status) >= 400);
 
+  it("has the errors that all operations share", () => {
+    const { operationId, responses } = operation;
+    expect(Object.keys(responses)).toEqual(expect.arrayContaining(Object.keys(commonErrors(operationId))));
+  });
+
   it.each(errors)("sends the example of %s", async (status, { content }) => {
     vi.spyOn(console, "error").mockReturnValue();
     const request = { ...commonErrors(operation.operationId), ...ERROR_REQUESTS[operation.operationId] }[status];
