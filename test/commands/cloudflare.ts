@@ -107,6 +107,9 @@ mkdirSync(join(folder, "test/end-to-end"));
 place("test/end-to-end/deployed-setup.ts", setup);
 place("test/end-to-end/smoke.test.ts", REPORTING_TEST);
 place("lead.mjs", LEAD);
+// Nothing here needs the page.
+place("scripts/build/build.ts");
+mkdirSync(join(folder, "dist/site"), { recursive: true });
 git(folder, "init", "--quiet");
 export const commit = commitAll(folder);
 
