@@ -31,11 +31,11 @@ export async function* partsOf(
       if (!piece.endsWith("\n")) continue;
       if (count === 0 && lines === 0) requireEnvironment(environment, part);
       if (++lines < MAX_LINES && part.length < MAX_LENGTH) continue;
-      yield `-- Part ${++count} of ${now}\n${part}`;
+      yield `-- Part ${++count} (${now})\n${part}`;
       [part, lines] = ["", 0];
     }
   }
-  if (part) yield `-- Part ${++count} of ${now}\n${part}`;
+  if (part) yield `-- Part ${++count} (${now})\n${part}`;
 }
 
 /** Animals from elsewhere have no name of an environment in their first line. */
@@ -52,7 +52,7 @@ if (import.meta.main) {
     for await (const sql of partsOf(createReadStream(file, "utf8"), environment)) {
       await writeFile(part, sql, { mode: 0o600 });
       executeSql(environment, ["--file", part], { output: "pipe" });
-      console.log(`Loaded: ${sql.split("\n", 1)}`);
+      console.log(`${sql.slice(3, sql.indexOf("\n"))} is loaded.`);
     }
     const [row = {}] = queryRows(environment, "SELECT count(*) AS animals, max(id) AS last FROM pets");
     console.log(`Loaded ${file}: ${environment} has ${row["animals"]} animals now, and the last id is ${row["last"]}.

@@ -166,7 +166,7 @@ describe("npm run load", () => {
   it("divides a file into parts of whole lines, of 5,000 or of about 3 MB, each with a new first line", async () => {
     const line = "a\u2028b\r'\n";
     const text = line.repeat(12_000);
-    const first = (part: number) => `-- Part ${part} of today\n`;
+    const first = (part: number) => `-- Part ${part} (today)\n`;
     const divided = [5000, 5000, 2000].map((count, at) => first(at + 1) + line.repeat(count));
     expect(await parts("local", text)).toEqual(divided);
     expect(await parts("local", ...(text.match(/.{1,7}/gs) ?? []))).toEqual(divided);
@@ -181,7 +181,7 @@ describe("npm run load", () => {
       await expect(refused).rejects.toThrow("This file has the animals of staging, not of production.");
     }
     for (const text of ["-- Animals of production\n", "SELECT 1;\n-- Animals of staging\n"])
-      expect(await parts("production", text)).toEqual([`-- Part 1 of today\n${text}`]);
+      expect(await parts("production", text)).toEqual([`-- Part 1 (today)\n${text}`]);
   });
 
   it("loads a backup again and again, which is the same when it is saved, and stops at what is refused", async () => {
