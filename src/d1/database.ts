@@ -42,7 +42,7 @@ export async function runStatement<T>(
   const { promise: deadline, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
     const timedOut = new Error(`D1 timed out: no answer within ${DEADLINE / 1000} s.`);
-    reject(failureOf(timedOut, kind, { retryAfter: SOON }));
+    reject(failureOf(timedOut, kind, TRANSIENT));
   }, DEADLINE);
   try {
     for (let tries = 1; ; tries++) {
@@ -53,7 +53,7 @@ export async function runStatement<T>(
       } catch (thrown) {
         const failure = thrown instanceof StoreFailure ? thrown : failureOf(thrown, kind);
         const isLast = kind !== "idempotent write" || tries === MAX_TRIES;
-        if (isLast || failure.retryAfter !== SOON) throw failure;
+        if (isLast || failure.retryAfter !== TRANSIENT.retryAfter) throw failure;
       }
       // Throws if the deadline has passed, so nothing is repeated after it.
       await Promise.race([deadline, scheduler.wait(Math.random() * FIRST_WAIT * tries)]);
@@ -63,16 +63,16 @@ export async function runStatement<T>(
   }
 }
 
-// Seconds to wait before a retry.
-const SOON = 1;
-const LATER = 10;
-
 /** What a message of D1 means. Without `isRefused`, it is unknown whether D1 has carried out the statement. */
 interface Meaning {
   isRefused?: true;
-  /** Undefined if the failure is not transient. */
+  /** Seconds to wait before a retry. Undefined if the failure is not transient. */
   retryAfter?: number;
 }
+
+const REFUSED: Meaning = { isRefused: true };
+const TRANSIENT: Meaning = { retryAfter: 1 };
+const OVERLOADED: Meaning = { retryAfter: 10 };
 
 /** An error of SQLite, which quotes a whole CHECK, and so any word on several lines. The code at its end decides. */
 const sqliteError = (code: string) => RegExp(`^D1_ERROR: ([^]*: )?SQLITE_(${code})(_\\w+)?( \\(extended: [^)]*\\))?$`);
@@ -83,18 +83,18 @@ const sqliteError = (code: string) => RegExp(`^D1_ERROR: ([^]*: )?SQLITE_(${code
  */
 const MESSAGES: [pattern: RegExp, meaning: Meaning][] = [
   // A gateway's response instead of D1's, whatever it contains. D1 reports errors as JSON.
-  [/^(D1_ERROR: )?Failed to parse body as JSON, got:/i, { retryAfter: SOON }],
-  [sqliteError("ERROR|CONSTRAINT"), { isRefused: true }],
+  [/^(D1_ERROR: )?Failed to parse body as JSON, got:/i, TRANSIENT],
+  [sqliteError("ERROR|CONSTRAINT"), REFUSED],
   // Limits of the database and of the account. https://developers.cloudflare.com/d1/platform/limits/
-  [/^(D1_ERROR: )?(Exceeded maximum |Your account has exceeded |.*\bfree tier\b)/i, { isRefused: true }],
-  [/^(D1_ERROR: )?Currently processing a long-running (ex|im)port/i, { isRefused: true, retryAfter: SOON }],
-  [/^(D1_ERROR: )?database is locked/i, { isRefused: true, retryAfter: SOON }],
-  [sqliteError("BUSY"), { isRefused: true, retryAfter: SOON }],
+  [/^(D1_ERROR: )?(Exceeded maximum |Your account has exceeded |.*\bfree tier\b)/i, REFUSED],
+  [/^(D1_ERROR: )?Currently processing a long-running (ex|im)port/i, { ...REFUSED, ...TRANSIENT }],
+  [/^(D1_ERROR: )?database is locked/i, { ...REFUSED, ...TRANSIENT }],
+  [sqliteError("BUSY"), { ...REFUSED, ...TRANSIENT }],
   // Repeating a statement immediately makes these worse.
-  [/overloaded|queued|(CPU( time)?|memory) limit/i, { retryAfter: LATER }],
-  [/network connection lost|\breset\b|D1_RESET_DO|transient issue|time(d )?out/i, { retryAfter: SOON }],
-  [/replica disconnected from primary|internal error; reference|no longer active/i, { retryAfter: SOON }],
-  [/can't read from request stream/i, { retryAfter: SOON }],
+  [/overloaded|queued|(CPU( time)?|memory) limit/i, OVERLOADED],
+  [/network connection lost|\breset\b|D1_RESET_DO|transient issue|time(d )?out/i, TRANSIENT],
+  [/replica disconnected from primary|internal error; reference|no longer active/i, TRANSIENT],
+  [/can't read from request stream/i, TRANSIENT],
 ];
 
 /** The failure of a statement. `meaning`: by default, that of the cause as a message of D1. */

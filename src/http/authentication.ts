@@ -7,7 +7,8 @@
 import { ApiError, FAILED } from "./errors.ts";
 import { type ApiKey, logHourly } from "./key-log.ts";
 import { logFailure, logUse } from "./log.ts";
-import type { Context } from "./routing.ts";
+import { KEY_NAME_HEADER } from "./responses.ts";
+import type { IncomingRequest } from "./routing.ts";
 
 export const CHALLENGE = 'Bearer realm="animal-store"';
 export const INVALID_TOKEN = `${CHALLENGE}, error="invalid_token"`;
@@ -40,17 +41,13 @@ const presented = new Uint8Array(MAX_LENGTH);
 
 let lastRequestHadKeys = true;
 
-/**
- * Writes the API key of the request and its caller into the context. Throws 401 if the key is not valid, and 500 if no
- * secret is a valid key.
- */
-export function authenticate(context: Context, env: Env): void {
-  const { request } = context;
+/** Finds the API key of the request. Throws 401 if it is not valid, and 500 if no secret is a valid key. */
+export function authenticate(incoming: IncomingRequest, env: Env): void {
+  const { request } = incoming;
   const [, credentials = ""] = /^Bearer +(.*)$/is.exec(request.headers.get("Authorization") ?? "") ?? [];
   const { keys, ignored } = readSecrets(env);
   const apiKey = findKey(credentials, keys);
-  context.apiKey = apiKey;
-  context.caller = apiKey?.caller;
+  incoming.apiKey = apiKey;
   for (const name of ignored) logFailure("configuration", whyIgnored(name), request, apiKey?.caller);
   const hasKeys = keys.length > 0;
   // Not for each request, because strangers can send them.
@@ -66,6 +63,11 @@ export function authenticate(context: Context, env: Env): void {
     throw new ApiError("unauthorized", problem, { "WWW-Authenticate": INVALID_TOKEN });
   }
   logHourly(apiKey, "use", () => logUse(apiKey.name, apiKey.caller));
+}
+
+/** Names the key of a request in its response, if the key is valid. */
+export function nameKey(response: Response, { apiKey }: IncomingRequest): void {
+  if (apiKey) response.headers.set(KEY_NAME_HEADER, apiKey.name);
 }
 
 /** The valid keys, and the names of secrets that are ignored and that this isolate has not seen before. */

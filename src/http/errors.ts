@@ -5,6 +5,7 @@ import type * as z from "zod/mini";
 import { StoreFailure } from "../values/store-failure.ts";
 import { problemsOf } from "../values/wording.ts";
 import { IDEMPOTENCY_HEADER } from "./idempotency.ts";
+import type { ApiKey } from "./key-log.ts";
 import { logFailure } from "./log.ts";
 import { json } from "./responses.ts";
 
@@ -65,12 +66,12 @@ export function validated<Parts extends unknown[]>(...results: Results<Parts>): 
 }
 
 /** The response to a request for anything that was thrown. Logs the cause of a 500 or 503. */
-export function renderError(thrown: unknown, { request, caller }: { request: Request; caller?: string | undefined }) {
+export function renderError(thrown: unknown, { request, apiKey }: { request: Request; apiKey?: ApiKey | undefined }) {
   if (thrown instanceof ApiError) return render(thrown);
   const failure = thrown instanceof StoreFailure ? thrown : undefined;
   const retryAfter = failure?.retryAfter;
   const code = retryAfter ? "service_unavailable" : "internal_error";
-  logFailure(code, failure ? failure.cause : thrown, request, caller);
+  logFailure(code, failure ? failure.cause : thrown, request, apiKey?.caller);
   const message = (failure?.mayBeStored ? MAY_BE_STORED : FAILED)[code];
   return render(new ApiError(code, message, retryAfter ? { "Retry-After": String(retryAfter) } : {}));
 }

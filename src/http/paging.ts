@@ -19,8 +19,8 @@ const PageSize = z.pipe(
 );
 
 /** The query parameters of a page. */
-export const limit = z._default(singleParameter(PageSize), SIZE.default);
-export const after = z.optional(singleParameter(Int64Text));
+export const limitParameter = z._default(singleParameter(PageSize), SIZE.default);
+export const afterParameter = z.optional(singleParameter(Int64Text));
 
 type Parameters = { limit: number } & Record<string, unknown>;
 

@@ -11,11 +11,9 @@ export const PLAIN_HTTP =
   "one.";
 
 /** Throws 403 if a request came to Cloudflare over plain HTTP. One without cf-ray, such as a local one, did not. */
-export function rejectPlainHttp({ request, url, apiKey, caller }: Context): void {
+export function rejectPlainHttp({ request, url, apiKey }: Context): void {
   if (!url.startsWith("http:") || !request.headers.has("cf-ray")) return;
-  if (apiKey) {
-    const cause = `The key in ${apiKey.name} was sent over plain HTTP, and can have been read on the way: replace it.`;
-    logHourly(apiKey, "plain HTTP", () => logFailure("configuration", cause, request, caller));
-  }
+  const cause = `The key in ${apiKey.name} was sent over plain HTTP, and can have been read on the way: replace it.`;
+  logHourly(apiKey, "plain HTTP", () => logFailure("configuration", cause, request, apiKey.caller));
   throw new ApiError("forbidden", PLAIN_HTTP);
 }

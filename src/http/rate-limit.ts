@@ -18,12 +18,12 @@ export async function limitRate(context: Context, { RATE_LIMIT }: Env): Promise<
   throw new ApiError("too_many_requests", TOO_MANY, { "Retry-After": RETRY_AFTER });
 }
 
-async function isAllowed(limit: RateLimit, { request, apiKey, caller = "" }: Context): Promise<boolean> {
+async function isAllowed(limit: RateLimit, { request, apiKey }: Context): Promise<boolean> {
   try {
-    const { success } = await limit.limit({ key: caller });
+    const { success } = await limit.limit({ key: apiKey.caller });
     return success !== false;
   } catch (failure) {
-    if (apiKey) logHourly(apiKey, "rate limit", () => logFailure("rate_limit", failure, request, caller));
+    logHourly(apiKey, "rate limit", () => logFailure("rate_limit", failure, request, apiKey.caller));
     return true;
   }
 }

@@ -6,8 +6,8 @@ import { ApiError } from "./errors.ts";
 import type { ApiKey } from "./key-log.ts";
 import { ALLOWED_HEADERS, noContent } from "./responses.ts";
 
-/** What an operation gets: a plain object, because the router writes to it. */
-export interface Context {
+/** A request as it arrives: a plain object, because the router writes to it. */
+export interface IncomingRequest {
   /** GET also for HEAD. */
   method: string;
   /** Without the query: the router would parse it, and lose some repeated parameters. */
@@ -15,10 +15,14 @@ export interface Context {
   /** The query, without its question mark. */
   search: string;
   request: Request;
-  /** Once the key is checked: the API key of the request, and its caller. */
-  apiKey?: ApiKey | undefined;
-  caller?: string | undefined;
   params: Record<string, string>;
+  /** Undefined until authenticate has found a valid key. */
+  apiKey?: ApiKey | undefined;
+}
+
+/** What an operation gets: a request whose key is valid. */
+export interface Context extends IncomingRequest {
+  apiKey: ApiKey;
 }
 
 export type Handler = (context: Context, env: Env) => Promise<Response>;
@@ -29,8 +33,8 @@ export const INVALID_HOST = new ApiError(
   "The Host header must be a valid host, with or without a port.",
 );
 
-/** The context of a request, or undefined if its Host header is not a valid host. */
-export function toContext(request: Request): Omit<Context, "params"> | undefined {
+/** What the router gets of a request, or undefined if its Host header is not a valid host. */
+export function toIncomingRequest(request: Request): Omit<IncomingRequest, "params"> | undefined {
   const [address = "", search = ""] = request.url.split(/\?(.*)/s);
   const url = URL.parse(cameByHttps(request) ? address.replace(/^http:/, "https:") : address);
   const method = request.method === "HEAD" ? "GET" : request.method;
@@ -41,19 +45,19 @@ export function toContext(request: Request): Omit<Context, "params"> | undefined
 /** A tunnel to a local service sends plain HTTP, and cf-visitor has the scheme that its caller used. */
 const cameByHttps = ({ headers }: Request): boolean => /"scheme":\s*"https"/.test(headers.get("cf-visitor") ?? "");
 
-export function rejectTrailingSlash({ url }: Context): void {
+export function rejectTrailingSlash({ url }: IncomingRequest): void {
   if (url.endsWith("/")) throw notFound("Paths do not end with a slash.");
 }
 
 /**
  * Rejects a request without a route: with 405 if the path has other methods (RFC 9110, section 15.5.6), else with 404.
  */
-export function unrouted(routes: RouteEntry[]): (context: Context) => never {
+export function unrouted(routes: RouteEntry[]): (incoming: IncomingRequest) => never {
   return ({ method, url }) => {
     const { pathname } = new URL(url);
     const methods = methodsOf(routes.filter(([, pattern]) => pattern.test(pathname)));
     if (methods.length === 0) throw notFound(`Try ${startingPoints(routes)}, or see the guide at /.`);
-    const allow = allowHeader(methods);
+    const allow = allowedMethods(methods);
     throw new ApiError("method_not_allowed", notAllowedMessage(method, allow), { Allow: allow });
   };
 }
@@ -62,7 +66,7 @@ export function unrouted(routes: RouteEntry[]): (context: Context) => never {
 export function preflight(routes: RouteEntry[]): () => Response {
   return () =>
     noContent({
-      "Access-Control-Allow-Methods": allowHeader(methodsOf(routes)),
+      "Access-Control-Allow-Methods": allowedMethods(methodsOf(routes)),
       "Access-Control-Allow-Headers": ALLOWED_HEADERS.join(", "),
       "Access-Control-Max-Age": "86400",
     });
@@ -73,7 +77,7 @@ const methodsOf = (routes: RouteEntry[]): string[] =>
   routes.map(([method]) => method).filter((method) => !["ALL", "OPTIONS"].includes(method));
 
 /** The value of Allow for a path whose operations have these methods. */
-export function allowHeader(methods: string[]): string {
+export function allowedMethods(methods: string[]): string {
   return [...new Set(["OPTIONS", ...methods, ...(methods.includes("GET") ? ["HEAD"] : [])])].sort().join(", ");
 }
 

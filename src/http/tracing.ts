@@ -5,6 +5,6 @@ import { tracing } from "cloudflare:workers";
 import type { Context } from "./routing.ts";
 
 /** Adds the caller to the root span: no other span is active while a request is routed. */
-export function traceCaller({ caller = "" }: Context): void {
-  tracing.getActiveSpan()?.setAttribute("caller", caller);
+export function traceCaller({ apiKey }: Context): void {
+  tracing.getActiveSpan()?.setAttribute("caller", apiKey.caller);
 }

@@ -1,5 +1,6 @@
-// What the descriptions of all resources share: bodies and errors. An example of an error has the message that the
-// service sends: imported from the code that sends it, or taken from that code by running it.
+// What the operations of all resources share: complete() adds it, so that no operation can lack it. An example of an
+// error has the message that the service sends: imported from the code that sends it, or taken from that code by running
+// it.
 
 import * as z from "zod/mini";
 import { KEY_REQUIRED } from "../http/authentication.ts";
@@ -7,15 +8,23 @@ import { ApiError, type ErrorCode, FAILED, STATUS } from "../http/errors.ts";
 import { IDEMPOTENCY_HEADER } from "../http/idempotency.ts";
 import { PLAIN_HTTP } from "../http/plain-http.ts";
 import { TOO_MANY } from "../http/rate-limit.ts";
-import { allowHeader, notAllowedMessage } from "../http/routing.ts";
-import { allow, challenge, common, commonOrNoKey, type HeaderMap, retryAfter, version } from "./headers.ts";
-import type { JsonSchema, Parameter } from "./schemas.ts";
+import { allowedMethods, notAllowedMessage } from "../http/routing.ts";
+import {
+  allowHeader,
+  bookmarkHeader,
+  bookmarkParameter,
+  challengeHeader,
+  commonHeaders,
+  type HeaderMap,
+  retryAfterHeader,
+} from "./headers.ts";
+import { type JsonSchema, mapValues, type Parameter } from "./schemas.ts";
 
 export interface Content {
   "application/json": { schema: JsonSchema; example: unknown };
 }
 
-export interface Response {
+export interface ResponseObject {
   description: string;
   headers: HeaderMap;
   content?: Content;
@@ -29,11 +38,11 @@ export interface Operation {
   deprecated?: boolean;
   parameters: Parameter[];
   requestBody?: { required: boolean; content: Content };
-  responses: Record<string, Response | { $ref: string }>;
+  responses: Record<string, ResponseObject | { $ref: string }>;
 }
 
-/** The operations of each path, by method. */
-export type Paths = Record<`/${string}`, Partial<Record<"get" | "post" | "put" | "patch" | "delete", Operation>>>;
+/** The operations of a path, by method. */
+export type PathItem = Partial<Record<"get" | "post" | "put" | "patch" | "delete", Operation>>;
 
 const CODES = Object.keys(STATUS).map((code) => `\`${code}\``);
 
@@ -57,23 +66,35 @@ export const errorSchemas = {
 };
 
 /** A JSON body with the schema of the component `name`. */
-export const body = (name: string, example: unknown): Content => ({
+export const jsonContent = (name: string, example: unknown): Content => ({
   "application/json": { schema: { $ref: `#/components/schemas/${name}` }, example },
 });
 
-/** An error response, whose example has this message. */
-export const error = (code: ErrorCode, message: string, description: string, headers = common): Response => ({
+/** The response of an operation that has used the store. `headers`: those of its own. */
+export const successResponse = (description: string, content: Content, headers: HeaderMap = {}): ResponseObject => ({
   description,
-  headers,
-  content: body("Error", { code, message, status: STATUS[code] }),
+  headers: { ...bookmarkHeader, ...headers, ...commonHeaders(200) },
+  content,
+});
+
+/** An error response, whose example has this message. `headers`: those of its own. */
+export const errorResponse = (
+  code: ErrorCode,
+  message: string,
+  description: string,
+  headers: HeaderMap = {},
+): ResponseObject => ({
+  description,
+  headers: { ...headers, ...commonHeaders(STATUS[code]) },
+  content: jsonContent("Error", { code, message, status: STATUS[code] }),
 });
 
 /** A 400, whose example has the message of the error that `reject` throws. */
-export function badRequest(description: string, reject: () => unknown): Response {
+export function badRequest(description: string, reject: () => unknown): ResponseObject {
   try {
     reject();
   } catch (thrown) {
-    if (thrown instanceof ApiError) return error("bad_request", thrown.message, description, commonOrNoKey);
+    if (thrown instanceof ApiError) return errorResponse("bad_request", thrown.message, description);
   }
   throw new Error("The example is not rejected.");
 }
@@ -84,45 +105,68 @@ const RETRY =
 const WAIT = "Wait as many seconds as `Retry-After` says, and try again.";
 
 /** A 500. `headers`: those of the operation. */
-export const internalError = (headers: HeaderMap = {}) =>
-  error("internal_error", FAILED.internal_error, `${FAILED.internal_error} ${RETRY}`, { ...headers, ...commonOrNoKey });
+export const internalError = (headers?: HeaderMap) =>
+  errorResponse("internal_error", FAILED.internal_error, `${FAILED.internal_error} ${RETRY}`, headers);
 
 /** A 503. `headers`: those of the operation. */
-export function serviceUnavailable(headers: HeaderMap = {}): Response {
+export function serviceUnavailable(headers?: HeaderMap): ResponseObject {
   const description = `The store is temporarily unavailable, or closed. ${WAIT} ${RETRY}`;
-  const all = { ...headers, ...retryAfter, ...common };
-  return error("service_unavailable", FAILED.service_unavailable, description, all);
+  const all = { ...headers, ...retryAfterHeader };
+  return errorResponse("service_unavailable", FAILED.service_unavailable, description, all);
 }
 
-const ALLOWED = allowHeader(["GET", "POST"]);
-
-/** The errors that operations have in common. */
-export const errorResponses = {
-  Unauthorized: error(
+/** The errors that are the same for all operations. */
+export const sharedErrors = {
+  Unauthorized: errorResponse(
     "unauthorized",
     KEY_REQUIRED,
     "The API key is missing or not valid. Check the `Authorization` header.",
-    { "WWW-Authenticate": challenge, ...version },
+    challengeHeader,
   ),
-  Forbidden: error(
+  Forbidden: errorResponse(
     "forbidden",
     PLAIN_HTTP,
     "The request came over plain HTTP, so others may have read the API key. Use https, and ask the operator for a " +
       "new key.",
   ),
-  MethodNotAllowed: error(
-    "method_not_allowed",
-    notAllowedMessage("PUT", ALLOWED),
-    "The path does not support this method. Use one of those in `Allow`: HEAD is allowed wherever GET is.",
-    { Allow: allow, ...common },
+  TooManyRequests: errorResponse(
+    "too_many_requests",
+    TOO_MANY,
+    `Your rate limit is exceeded. ${WAIT}`,
+    retryAfterHeader,
   ),
-  TooManyRequests: error("too_many_requests", TOO_MANY, `Your rate limit is exceeded. ${WAIT}`, {
-    ...retryAfter,
-    ...common,
-  }),
   InternalError: internalError(),
   ServiceUnavailable: serviceUnavailable(),
 };
 
-/** A reference to one of these. */
-export const shared = (name: keyof typeof errorResponses) => ({ $ref: `#/components/responses/${name}` });
+const refer = (name: keyof typeof sharedErrors) => ({ $ref: `#/components/responses/${name}` });
+
+/** The operations of a path with what all have. An operation can replace a response, as getPet does. */
+export function complete(operations: PathItem): Record<string, Operation> {
+  const methods = Object.keys(operations).map((method) => method.toUpperCase());
+  const common = {
+    401: refer("Unauthorized"),
+    403: refer("Forbidden"),
+    405: methodNotAllowed(methods),
+    429: refer("TooManyRequests"),
+    500: refer("InternalError"),
+    503: refer("ServiceUnavailable"),
+  };
+  return mapValues(operations, (operation) => ({
+    ...operation,
+    parameters: [...operation.parameters, bookmarkParameter],
+    responses: { ...common, ...operation.responses },
+  }));
+}
+
+/** A 405 of a path whose operations have these methods. */
+function methodNotAllowed(methods: string[]): ResponseObject {
+  const allow = allowedMethods(methods);
+  const [other = ""] = ["PUT", "PATCH", "DELETE", "POST"].filter((method) => !methods.includes(method));
+  return errorResponse(
+    "method_not_allowed",
+    notAllowedMessage(other, allow),
+    "The path does not support this method. Use one of those in `Allow`: HEAD is allowed wherever GET is.",
+    allowHeader(allow),
+  );
+}

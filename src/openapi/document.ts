@@ -2,7 +2,7 @@
 // ahead of time (scripts/build/build.ts): the Worker neither contains nor creates it.
 
 import { INT64 } from "../values/int64.ts";
-import { errorResponses, errorSchemas, type Operation, type Response } from "./components.ts";
+import { complete, errorSchemas, type Operation, type ResponseObject, sharedErrors } from "./components.ts";
 import { petComponents, petPaths, petTag } from "./pets.ts";
 import { componentSchemas, mapValues } from "./schemas.ts";
 
@@ -22,7 +22,7 @@ export const description = {
   servers: [{ url: "/v1" }],
   security: [{ apiKey: [] }],
   tags: [petTag],
-  paths: petPaths,
+  paths: mapValues(petPaths, complete),
   components: {
     securitySchemes: {
       apiKey: {
@@ -32,7 +32,7 @@ export const description = {
       },
     },
     schemas: componentSchemas({ ...petComponents, ...errorSchemas }),
-    responses: errorResponses,
+    responses: sharedErrors,
   },
 };
 
@@ -46,9 +46,9 @@ export const operations = Object.entries(description.paths).flatMap(([path, item
   })),
 );
 
-function resolve(response: Operation["responses"][string]): Response {
+function resolve(response: Operation["responses"][string]): ResponseObject {
   if (!("$ref" in response)) return response;
-  const components: Record<string, Response> = errorResponses;
+  const components: Record<string, ResponseObject> = sharedErrors;
   const component = components[response.$ref.replace("#/components/responses/", "")];
   if (!component) throw new Error(`${response.$ref} is not described.`);
   return component;

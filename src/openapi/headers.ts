@@ -2,6 +2,7 @@
 
 import { CHALLENGE, INVALID_TOKEN } from "../http/authentication.ts";
 import { BOOKMARK_HEADER } from "../http/bookmark.ts";
+import { STATUS } from "../http/errors.ts";
 import { IDEMPOTENCY_HEADER, IdempotencyKey } from "../http/idempotency.ts";
 import { KEY_NAME_HEADER, VERSION_HEADER } from "../http/responses.ts";
 import { type JsonSchema, jsonSchemas, mapValues, type Parameter } from "./schemas.ts";
@@ -17,25 +18,27 @@ export const fixedHeader = (description: string, value: string, required = true)
 export const optional = (headers: HeaderMap): HeaderMap =>
   mapValues(headers, (described) => ({ ...described, required: false }));
 
-/** A response to a request without a valid key has only this one. */
-export const version: HeaderMap = {
+const versionHeader: HeaderMap = {
   [VERSION_HEADER]: header("The commit of the service that responded, or `unknown`.", { type: "string" }),
 };
 
-/** The headers of every response to a request with a valid key. */
-export const common: HeaderMap = {
+const keyNameHeader: HeaderMap = {
   [KEY_NAME_HEADER]: header(
     "The name of your API key, by which the operator knows you. Present once the service has recognized your key.",
     { type: "string", pattern: "^API_KEY(_[A-Za-z0-9_]+)?$" },
   ),
-  ...version,
 };
 
-/** A 400 can be about the Host, which is checked before the key. A 500 can mean that no secret is a valid key. */
-export const commonOrNoKey: HeaderMap = { ...optional(common), ...version };
+/** What every response with this status has: the commit and, once the key is known to be valid, its name. */
+export function commonHeaders(status: number): HeaderMap {
+  if (status === STATUS.unauthorized) return versionHeader;
+  // A 400 can be about the Host, which is checked before the key. A 500 can mean that no secret is a valid key.
+  const mayLackKey = status === STATUS.bad_request || status === STATUS.internal_error;
+  return { ...(mayLackKey ? optional(keyNameHeader) : keyNameHeader), ...versionHeader };
+}
 
 /** The response header with the bookmark. */
-export const bookmark: HeaderMap = {
+export const bookmarkHeader: HeaderMap = {
   [BOOKMARK_HEADER]: header(
     "Identifies the state of the store that this response reflects. Send the newest one with every request to " +
       "read a state at least as recent.",
@@ -54,26 +57,28 @@ export const bookmarkParameter: Parameter = {
 };
 
 /** The `Link` of a list. */
-export const link: HeaderMap = {
+export const linkHeader: HeaderMap = {
   Link: header("The next page (RFC 8288), if any.", { type: "string", pattern: '^<[^<>]+>; rel="next"$' }, false),
 };
 
-export const challenge = header('The challenge (RFC 6750), with `error="invalid_token"` if a token was sent.', {
-  type: "string",
-  enum: [CHALLENGE, INVALID_TOKEN],
+export const challengeHeader: HeaderMap = {
+  "WWW-Authenticate": header('The challenge (RFC 6750), with `error="invalid_token"` if a token was sent.', {
+    type: "string",
+    enum: [CHALLENGE, INVALID_TOKEN],
+  }),
+};
+
+/** `allow`: the value for a path. */
+export const allowHeader = (allow: string): HeaderMap => ({
+  Allow: fixedHeader("Present on a 405: the methods that the path supports (RFC 9110).", allow),
 });
 
-export const allow = header("Present on a 405: the methods that the path supports (RFC 9110).", {
-  type: "string",
-  pattern: "^[A-Z]+(, [A-Z]+)*$",
-});
-
-export const retryAfter: HeaderMap = {
+export const retryAfterHeader: HeaderMap = {
   "Retry-After": header("Seconds to wait before a retry.", { type: "integer", minimum: 1 }),
 };
 
 /** The request header of a creation. */
-export const idempotencyKey: Parameter = {
+export const idempotencyKeyParameter: Parameter = {
   name: IDEMPOTENCY_HEADER,
   in: "header",
   description:

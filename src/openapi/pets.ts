@@ -8,24 +8,30 @@ import { parseQuery } from "../http/query.ts";
 import { DEPRECATION_HEADERS, REMOVED, SUNSET } from "../pets/deprecation.ts";
 import { KEY_USED, NewPetBody, UNKNOWN_ID } from "../pets/operations.ts";
 import { NewPet, Pet, PetQuery, PetStatus } from "../pets/pet.ts";
-import { badRequest, body, error, internalError, type Paths, serviceUnavailable, shared } from "./components.ts";
 import {
-  bookmark,
-  bookmarkParameter,
-  common,
+  badRequest,
+  errorResponse,
+  internalError,
+  jsonContent,
+  type PathItem,
+  serviceUnavailable,
+  successResponse,
+} from "./components.ts";
+import {
+  bookmarkHeader,
   fixedHeader,
   type HeaderMap,
   header,
-  idempotencyKey,
-  link,
+  idempotencyKeyParameter,
+  linkHeader,
   optional,
 } from "./headers.ts";
 import { queryParameters } from "./schemas.ts";
 
 // Both have every property and differ in each, because tests store and compare them. Below 2^53, because viewers of the
 // description round what is beyond.
-const REX = { id: 1n, name: "Rex", categoryId: 7n, status: "available" } satisfies Required<Pet>;
-const ADA = { id: 2n, name: "Ada", categoryId: 8n, status: "sold" } satisfies Required<Pet>;
+const REX = { id: 1795132800000n, name: "Rex", categoryId: 7n, status: "available" } satisfies Required<Pet>;
+const ADA = { id: 1795132800001n, name: "Ada", categoryId: 8n, status: "sold" } satisfies Required<Pet>;
 const { id: _, ...NEW_REX } = REX;
 
 export const REMOVAL = SUNSET.toLocaleDateString("en-GB", { dateStyle: "long", timeZone: "UTC" });
@@ -56,7 +62,9 @@ export const petComponents = {
     schema: Pet,
     description: "An animal in the store.",
     properties: {
-      id: "Identifies the animal. Identifiers start at 1, increase, can have gaps, and are never given twice.",
+      id:
+        "Identifies the animal: the Unix time in milliseconds at which it was added or, if that was taken, the next. " +
+        "Identifiers increase, are never given twice, and do not fit into 32 bits.",
       ...PROPERTIES,
     },
     example: REX,
@@ -73,7 +81,7 @@ const deprecation: HeaderMap = {
   ),
 };
 
-export const petPaths: Paths = {
+export const petPaths: Record<`/${string}`, PathItem> = {
   "/pets": {
     get: {
       operationId: "listPets",
@@ -82,29 +90,20 @@ export const petPaths: Paths = {
       description:
         "Returns a page of animals. If there are more, `Link` has the URL of the next page; follow it until it " +
         "is absent. Any other query parameter is rejected.",
-      parameters: [
-        ...queryParameters(PetQuery, petComponents, {
-          limit: "Limits the number of animals that are returned.",
-          status: "Return only animals with this status.",
-          after: "Return only animals with a greater `id`. The URL in `Link` already contains it.",
-        }),
-        bookmarkParameter,
-      ],
+      parameters: queryParameters(PetQuery, petComponents, {
+        limit: "Limits the number of animals that are returned.",
+        status: "Return only animals with this status.",
+        after: "Return only animals with a greater `id`. The URL in `Link` already contains it.",
+      }),
       responses: {
-        200: {
-          description: "A page of animals, in ascending order of `id`.",
-          headers: { ...bookmark, ...link, ...common },
-          content: body("Pets", [REX, ADA]),
-        },
+        200: successResponse(
+          "A page of animals, in ascending order of `id`.",
+          jsonContent("Pets", [REX, ADA]),
+          linkHeader,
+        ),
         400: badRequest(`A query parameter is invalid, unknown or repeated. ${CORRECT}`, () =>
           validated(PetQuery.safeParse(parseQuery("limit=0&offset=20"))),
         ),
-        401: shared("Unauthorized"),
-        403: shared("Forbidden"),
-        405: shared("MethodNotAllowed"),
-        429: shared("TooManyRequests"),
-        500: shared("InternalError"),
-        503: shared("ServiceUnavailable"),
       },
     },
     post: {
@@ -115,41 +114,32 @@ export const petPaths: Paths = {
         "Adds an animal and returns it with its new `id`. Send the animal as JSON (`application/json` or any " +
         `\`+json\` type) of at most ${BODY_LIMIT} bytes. With an \`${IDEMPOTENCY_HEADER}\`, the request is safe to ` +
         "retry. Animals cannot be changed or deleted.",
-      parameters: [idempotencyKey, bookmarkParameter],
-      requestBody: { required: true, content: body("NewPet", NEW_REX) },
+      parameters: [idempotencyKeyParameter],
+      requestBody: { required: true, content: jsonContent("NewPet", NEW_REX) },
       responses: {
-        201: {
-          description: "The animal was added.",
-          headers: {
-            ...bookmark,
-            Location: header("The path of the animal, which includes `/v1`.", {
-              type: "string",
-              pattern: "^/v1/pets/[1-9][0-9]*$",
-            }),
-            ...common,
-          },
-          content: body("Pet", REX),
-        },
+        201: successResponse("The animal was added.", jsonContent("Pet", REX), {
+          Location: header("The path of the animal, which includes `/v1`.", {
+            type: "string",
+            pattern: "^/v1/pets/[1-9][0-9]*$",
+          }),
+        }),
         400: badRequest(`The body or the \`${IDEMPOTENCY_HEADER}\` is not valid. ${CORRECT}`, () =>
           validated(NewPetBody.safeParse(new TextEncoder().encode('{"categoryId":1}'))),
         ),
-        401: shared("Unauthorized"),
-        403: shared("Forbidden"),
-        405: shared("MethodNotAllowed"),
-        413: error("content_too_large", TOO_LARGE, `${TOO_LARGE} Leave out unknown properties and white space.`),
-        415: error("unsupported_media_type", UNSUPPORTED, UNSUPPORTED, {
+        413: errorResponse(
+          "content_too_large",
+          TOO_LARGE,
+          `${TOO_LARGE} Leave out unknown properties and white space.`,
+        ),
+        415: errorResponse("unsupported_media_type", UNSUPPORTED, UNSUPPORTED, {
           "Accept-Encoding": fixedHeader(
             "Present on a 415 if the request body has a Content-Encoding: the only one that the service accepts " +
               "(RFC 9110).",
             "identity",
             false,
           ),
-          ...common,
         }),
-        422: error("unprocessable_content", KEY_USED, KEY_USED, { ...bookmark, ...common }),
-        429: shared("TooManyRequests"),
-        500: shared("InternalError"),
-        503: shared("ServiceUnavailable"),
+        422: errorResponse("unprocessable_content", KEY_USED, KEY_USED, bookmarkHeader),
       },
     },
   },
@@ -170,30 +160,16 @@ export const petPaths: Paths = {
           required: true,
           description: "The identifier of the animal.",
           schema: { type: "integer", format: "int64" },
-          example: REX.id,
         },
-        bookmarkParameter,
       ],
       responses: {
-        200: {
-          description: "The animal.",
-          headers: { ...deprecation, ...bookmark, ...common },
-          content: body("Pet", REX),
-        },
-        401: shared("Unauthorized"),
-        403: shared("Forbidden"),
-        404: error("not_found", UNKNOWN_ID, "No animal has this id. An unknown path gets 404, too.", {
+        200: successResponse("The animal.", jsonContent("Pet", REX), deprecation),
+        404: errorResponse("not_found", UNKNOWN_ID, "No animal has this id. An unknown path gets 404, too.", {
           ...deprecation,
-          ...optional(bookmark),
-          ...common,
+          ...optional(bookmarkHeader),
         }),
-        405: shared("MethodNotAllowed"),
-        410: error("gone", REMOVED, "The operation was removed. `message` names its replacement.", {
-          ...deprecation,
-          ...common,
-        }),
-        429: shared("TooManyRequests"),
-        // Not the shared ones, because a failure of the operation itself has its headers.
+        410: errorResponse("gone", REMOVED, "The operation was removed. `message` names its replacement.", deprecation),
+        // A failure of the operation itself has its headers.
         500: internalError(optional(deprecation)),
         503: serviceUnavailable(optional(deprecation)),
       },

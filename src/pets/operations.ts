@@ -3,7 +3,7 @@
 import * as z from "zod/mini";
 import { openSession } from "../d1/database.ts";
 import { JsonBody, readBody } from "../http/body.ts";
-import { bookmarkIn, bookmarkOf } from "../http/bookmark.ts";
+import { bookmarkIn, bookmarkHeaderOf } from "../http/bookmark.ts";
 import { ApiError, validated } from "../http/errors.ts";
 import { IDEMPOTENCY_HEADER, IdempotencyKey } from "../http/idempotency.ts";
 import { toPage } from "../http/paging.ts";
@@ -27,23 +27,23 @@ export async function listPets({ request, url, search }: Context, env: Env): Pro
   const session = openSession(env.DB, bookmarkIn(request));
   const { after: _, ...parameters } = query;
   const { page, link } = toPage(url, parameters, await selectPets(session, query), idIn);
-  return json(page, 200, { ...bookmarkOf(session), ...link });
+  return json(page, 200, { ...bookmarkHeaderOf(session), ...link });
 }
 
-export async function createPet({ request, caller = "" }: Context, env: Env): Promise<Response> {
+export async function createPet({ request, apiKey }: Context, env: Env): Promise<Response> {
   const body = await readBody(request);
   const key = request.headers.get(IDEMPOTENCY_HEADER) ?? undefined;
   const [idempotencyKey, pet] = validated(OptionalKey.safeParse(key), NewPetBody.safeParse(body));
   const session = openSession(env.DB, bookmarkIn(request));
-  const { id, json: stored, matches } = await insertPet(session, pet, { caller, idempotencyKey });
-  if (!matches) throw new ApiError("unprocessable_content", KEY_USED, bookmarkOf(session));
-  return json(stored, 201, { ...bookmarkOf(session), Location: `/v1/pets/${id}` });
+  const { id, json: stored, matches } = await insertPet(session, pet, { caller: apiKey.caller, idempotencyKey });
+  if (!matches) throw new ApiError("unprocessable_content", KEY_USED, bookmarkHeaderOf(session));
+  return json(stored, 201, { ...bookmarkHeaderOf(session), Location: `/v1/pets/${id}` });
 }
 
 export async function getPet({ request, params }: Context, env: Env): Promise<Response> {
   const session = openSession(env.DB, bookmarkIn(request));
   const id = parseInt64(params["petId"]);
   const pet = id === undefined ? undefined : await selectPet(session, id);
-  if (!pet) throw new ApiError("not_found", UNKNOWN_ID, bookmarkOf(session));
-  return json(pet, 200, bookmarkOf(session));
+  if (!pet) throw new ApiError("not_found", UNKNOWN_ID, bookmarkHeaderOf(session));
+  return json(pet, 200, bookmarkHeaderOf(session));
 }

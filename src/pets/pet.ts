@@ -2,7 +2,7 @@
 // schemas.
 
 import * as z from "zod/mini";
-import { after, limit } from "../http/paging.ts";
+import { afterParameter, limitParameter } from "../http/paging.ts";
 import { singleParameter } from "../http/query.ts";
 import { Int64 } from "../values/int64.ts";
 import { mustBeError, unknownNamesError } from "../values/wording.ts";
@@ -34,7 +34,11 @@ export type NewPet = z.infer<typeof NewPet>;
 export const Pet = z.object({ id: Int64, ...NewPet.shape, status: PetStatus });
 export type Pet = z.infer<typeof Pet>;
 
-const parameters = { limit, status: z.optional(singleParameter(PetStatus)), after };
+const parameters = {
+  limit: limitParameter,
+  status: z.optional(singleParameter(PetStatus)),
+  after: afterParameter,
+};
 
 export const PetQuery = z.strictObject(parameters, unknownNamesError("query parameter", parameters));
 export type PetQuery = z.infer<typeof PetQuery>;

@@ -30,6 +30,17 @@ function withMethods<T extends object>(target: T, replace: (name: string, method
   });
 }
 
+/** `db`, and what each of its round trips has cost. */
+export function recorded(db: D1Database): { DB: D1Database; trips: D1Meta[] } {
+  const trips: D1Meta[] = [];
+  const DB = intercepted(db, async (execute) => {
+    const result = await execute();
+    trips.push((result as D1Result).meta);
+    return result;
+  });
+  return { DB, trips };
+}
+
 /** `db`, which fails every round trip with `failure`. */
 export function failing(db: D1Database, failure: unknown): D1Database {
   return intercepted(db, () => Promise.reject(failure));

@@ -140,6 +140,15 @@ export async function insertRow(
     .run();
 }
 
+/** Inserts animals with the ids from 1 to `count`, one third of which have each status: 1 is available, 2 pending. */
+export async function insertRows(count: number): Promise<void> {
+  const sql = `
+    WITH RECURSIVE ids (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM ids WHERE id < ?1)
+    INSERT INTO pets (id, name, category_id, status)
+    SELECT id, 'Rex', 1, json_extract('["sold", "available", "pending"]', format('$[%d]', id % 3)) FROM ids`;
+  await env.DB.prepare(sql).bind(count).run();
+}
+
 /** Lets a test change or remove the animals that are stored now, as an operator would. */
 export async function noteCorrections(): Promise<void> {
   await env.DB.exec("INSERT INTO corrections (pet_id, reason) SELECT id, 'A test' FROM pets");

@@ -1,21 +1,41 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
+import { recorded } from "./binding.ts";
 import {
+  ADA,
+  type Answer,
   badRequest,
   call,
   countPets,
   createPet,
   expectBody,
   expectError,
+  insertRow,
+  insertRows,
   noteCorrections,
+  REX,
   WHITE_SPACE,
 } from "./call.ts";
+import { testOperation } from "./operation.ts";
+
+testOperation("createPet", {
+  400: () => createPet('{"categoryId":1}'),
+  413: () => createPet(bodyOf(LIMIT + 1)),
+  415: () => createPet(REX, { headers: { "Content-Type": "text/plain", "Content-Encoding": "gzip" } }),
+  422: async () => {
+    const headers = { "Idempotency-Key": "taken" };
+    await createPet(REX, { headers });
+    return createPet(ADA, { headers });
+  },
+});
 
 const NAME = "must be a string of at most 1000 characters, at least one of which is not white space";
 const INT64 = "an integer between -9223372036854775808 and 9223372036854775807";
 const CATEGORY_ID = `categoryId must be ${INT64}.`;
 const UNQUOTED = `categoryId must be a JSON number without quotes: ${INT64}`;
 const STATUS = "status must be one of available, pending, sold.";
+
+const NOT_AN_OBJECT = "The body must be a JSON object with name and categoryId.";
 
 const LIMIT = 16384;
 const TOO_LARGE = { code: "content_too_large", message: "The body must be at most 16384 bytes.", status: 413 };
@@ -32,12 +52,16 @@ const NEITHER = unsupported("as Content-Type: application/json and without a Con
 const rexWith = (categoryId: string) => `{"name":"Rex","categoryId":${categoryId}}`;
 const storedRexWith = (categoryId: string) => `"name":"Rex","categoryId":${categoryId},"status":"available"`;
 
+const idOf = ({ text }: Answer): number => JSON.parse(text).id;
+
 /** Asserts that createPet stores the animal, and returns it as it is stored, to the last digit and code point. */
 async function expectStored(body: string | Uint8Array, pet: string): Promise<void> {
   const answer = await createPet(body);
-  expectBody(answer, 201, `{"id":1,${pet}}`);
-  expect(answer.headers.get("Location")).toBe("/v1/pets/1");
-  expect((await call("/v1/pets/1")).text).toBe(answer.text);
+  const id = idOf(answer);
+  expectBody(answer, 201, `{"id":${id},${pet}}`);
+  const location = `/v1/pets/${id}`;
+  expect(answer.headers.get("Location")).toBe(location);
+  expect((await call(location)).text).toBe(answer.text);
 }
 
 /** Asserts the whole Error body, and that nothing is stored. */
@@ -73,13 +97,31 @@ function chunked(text: string): { body: ReadableStream; taken: () => number } {
   return { body, taken: () => taken };
 }
 
-describe("createPet", () => {
-  it("gives ids from 1 on, and none twice, even after animals are removed", async () => {
-    const create = async () => JSON.parse((await createPet(rexWith("1"))).text).id;
-    expect([await create(), await create()]).toEqual([1, 2]);
+describe("createPet gives", () => {
+  const create = async () => idOf(await createPet(REX));
+  /** The Unix time in milliseconds as SQLite knows it: that of JavaScript is the tests'. */
+  const now = async () => Number(await env.DB.prepare("SELECT unixepoch('subsec') * 1000 AS now").first("now"));
+
+  it("the time as an id, later ones to later animals, and none twice after animals are removed", async () => {
+    const [before, first, second, after] = [await now(), await create(), await create(), await now()];
+    expect(first).toBeGreaterThanOrEqual(Math.floor(before));
+    expect(second).toBeGreaterThan(first);
+    expect(second).toBeLessThanOrEqual(after + 1);
     await noteCorrections();
     await env.DB.exec("DELETE FROM pets");
-    expect(await create()).toBe(3);
+    expect(await create()).toBeGreaterThan(second);
+  });
+
+  it("different ids to 50 animals at once", async () => {
+    const ids = await Promise.all(Array.from({ length: 50 }, create));
+    expect(new Set(ids).size).toBe(50);
+  });
+
+  // As if the clock had gone back since, or stood still.
+  it("the next id while the store has one that is ahead of the clock", async () => {
+    const ahead = Math.floor(await now()) + 3_600_000;
+    await insertRow(String(ahead));
+    expect([await create(), await create()]).toEqual([ahead + 1, ahead + 2]);
   });
 });
 
@@ -155,7 +197,8 @@ describe("createPet rejects", () => {
     [rexWith("null"), CATEGORY_ID],
     [rexWith('"9223372036854775807"'), `${UNQUOTED}.`],
     [rexWith('1,"status":null'), STATUS],
-    ["[1]", "The body must be a JSON object with name and categoryId."],
+    ["[1]", NOT_AN_OBJECT],
+    ["null", NOT_AN_OBJECT],
     [undefined, "The body is empty (it must be one JSON object)."],
     ['{"name":"Rex","categoryId":', "The body is not valid JSON (it must be one JSON object)."],
   ])("%s", (body, message) => expectRejected(body, badRequest(message)));
@@ -182,5 +225,30 @@ describe("createPet rejects", () => {
     const { body, taken } = chunked("x".repeat(LIMIT * 100));
     await expectRejected(body, TOO_LARGE);
     expect(taken()).toBeLessThan(200);
+  });
+});
+
+describe("createPet is one round trip", () => {
+  /** The rows that a create reads and writes, and those of its repetition. */
+  async function costOf(headers: Record<string, string>) {
+    await insertRows(10);
+    const { DB, trips } = recorded(env.DB);
+    for (let i = 0; i < 2; i++) await createPet(REX, { headers, bindings: { DB } });
+    return trips.map(({ rows_read, rows_written }) => [rows_read, rows_written]);
+  }
+
+  // Written: the animal, its entry in each index, and the greatest id.
+  it("that reads 5 rows and writes 3", async () => {
+    expect(await costOf({})).toEqual([
+      [5, 3],
+      [5, 3],
+    ]);
+  });
+
+  it("with an Idempotency-Key, too, which is one row more, and the second time", async () => {
+    expect(await costOf({ "Idempotency-Key": "key" })).toEqual([
+      [5, 4],
+      [6, 2],
+    ]);
   });
 });

@@ -11,12 +11,22 @@ import { printJson } from "../../src/values/json.ts";
 import { componentOf, type DescribedOperation, describedOperations, expectDescribed } from "../conformance.ts";
 import { call } from "./call.ts";
 
+const TESTS = import.meta.glob<string>("./*.test.ts", { query: "?raw", import: "default", eager: true });
+
 describe("the description", () => {
   it("describes the routes", () => {
     const routed = router.routes
       .filter(([method]) => !["ALL", "OPTIONS"].includes(method))
       .map(([method, , , path]) => `${method} ${path?.replaceAll(/:(\w+)/g, "{$1}")}`);
     expect(describedOperations.map(({ method, path }) => `${method} /v1${path}`).sort()).toEqual(routed.sort());
+  });
+
+  // What operation.ts tests of all operations.
+  it.each(describedOperations)("has a test of $operationId in a file with its name", ({ operationId }) => {
+    const file = `./${operationId.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}.test.ts`;
+    expect(TESTS[file], `${file} must call testOperation("${operationId}", …)`).toMatch(
+      RegExp(`^testOperation\\("${operationId}"`, "m"),
+    );
   });
 
   it("describes the headers that a browser may send", () => {
@@ -44,11 +54,10 @@ describe("the description", () => {
     ]);
   });
 
-  it("requires the bearer key, and every body and path parameter, and has the bookmark", () => {
+  it("requires the bearer key, and every body and path parameter", () => {
     expect(description.security).toEqual([{ apiKey: [] }]);
     expect(description.components.securitySchemes.apiKey).toMatchObject({ type: "http", scheme: "bearer" });
     for (const { requestBody, parameters } of describedOperations) {
-      expect(parameters.map(({ name }) => name)).toContain("x-d1-bookmark");
       expect(requestBody?.required ?? true).toBe(true);
       expect(parameters.filter((parameter) => parameter.in === "path" && !parameter.required)).toEqual([]);
     }

@@ -1,5 +1,18 @@
+import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { call, expectBody, expectError, insertRow } from "./call.ts";
+import { recorded } from "./binding.ts";
+import { call, expectBody, expectError, insertRow, insertRows } from "./call.ts";
+import { testOperation } from "./operation.ts";
+
+const REMOVAL = Date.UTC(2030, 11, 5);
+
+testOperation("getPet", {
+  404: () => call("/v1/pets/1"),
+  410: () => {
+    vi.setSystemTime(REMOVAL);
+    return call("/v1/pets/1");
+  },
+});
 
 const NOT_FOUND = {
   code: "not_found",
@@ -49,8 +62,6 @@ describe("getPet", () => {
 });
 
 describe("getPet, on its last day", () => {
-  const REMOVAL = Date.UTC(2030, 11, 5);
-
   it("responds until the last millisecond", async () => {
     await insertRow("1");
     vi.setSystemTime(REMOVAL - 1);
@@ -63,4 +74,13 @@ describe("getPet, on its last day", () => {
     for (const path of ["/v1/pets/1", "/v1/pets/x"]) expectError(await call(path), GONE);
     expect((await call("/v1/pets/1", { authorization: null })).status).toBe(401);
   });
+});
+
+it("getPet is one round trip that reads 1 row, found or not", async () => {
+  await insertRows(10);
+  const { DB, trips } = recorded(env.DB);
+  expect((await call("/v1/pets/5", { bindings: { DB } })).status).toBe(200);
+  expect((await call("/v1/pets/11", { bindings: { DB } })).status).toBe(404);
+  const cost = { rows_read: 1, rows_written: 0 };
+  expect(trips).toMatchObject([cost, cost]);
 });

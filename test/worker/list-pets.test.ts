@@ -1,19 +1,32 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { type Answer, badRequest, call, expectBody, expectError, insertRow } from "./call.ts";
+import { described } from "../conformance.ts";
+import { recorded } from "./binding.ts";
+import {
+  ADA,
+  type Answer,
+  badRequest,
+  call,
+  createPet,
+  expectBody,
+  expectError,
+  insertRow,
+  insertRows,
+  REX,
+} from "./call.ts";
+import { testOperation } from "./operation.ts";
+
+testOperation("listPets", { 400: () => call("/v1/pets?limit=0&offset=20") });
+
+const PARAMETERS = described("listPets")
+  .parameters.filter((parameter) => parameter.in === "query")
+  .map(({ name }) => name);
 
 const LIMIT = "limit must be an integer from 1 to 100";
 const STATUS = "status must be one of available, pending, sold";
 const LIMIT_FORM = "limit must be an integer from 1 to 100 in decimal digits, without a sign or leading zeros";
 const AFTER_FORM = "after must be an integer in decimal digits, without a plus sign, leading zeros or -0";
-const unknown = (names: string) => `unknown query parameter ${names} (allowed: limit, status, after)`;
-const STATUSES = ["available", "pending", "sold"];
-
-/** Stores `count` animals, whose statuses alternate. */
-async function insertMany(count: number): Promise<void> {
-  const row = env.DB.prepare("INSERT INTO pets (name, category_id, status) VALUES ('Rex', '1', ?)");
-  await env.DB.batch(Array.from({ length: count }, (_, i) => row.bind(STATUSES[i % 3])));
-}
+const unknown = (names: string) => `unknown query parameter ${names} (allowed: ${PARAMETERS.join(", ")})`;
 
 const ids = ({ text }: Answer): number[] => JSON.parse(text).map(({ id }: { id: number }) => id);
 const range = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, i) => first + i);
@@ -51,14 +64,14 @@ describe("listPets", () => {
     ["?limit=1", 1],
     ["?limit=100", 100],
   ])("returns as many animals as the limit: %s", async (query, count) => {
-    await insertMany(101);
+    await insertRows(101);
     expect(ids(await call(`/v1/pets${query}`))).toEqual(range(1, count));
   });
 });
 
 describe("listPets, pages", () => {
   it("keeps limit and status in the link", async () => {
-    await insertMany(9);
+    await insertRows(9);
     const first = await call("/v1/pets?status=pending&limit=2");
     expect(ids(first)).toEqual([2, 5]);
     expect(nextPath(first)).toBe("/v1/pets?limit=2&status=pending&after=5");
@@ -66,13 +79,13 @@ describe("listPets, pages", () => {
   });
 
   it("has the scheme in the link that the caller of a tunnel used", async () => {
-    await insertMany(2);
+    await insertRows(2);
     const headers = { "cf-visitor": '{"scheme":"https"}' };
     expect(nextPath(await call("/v1/pets?limit=1", { origin: "http://store.example", headers }))).toBeDefined();
   });
 
   it("omits the link on the last page, even if that page is full", async () => {
-    await insertMany(4);
+    await insertRows(4);
     expect(nextPath(await call("/v1/pets?limit=4"))).toBeUndefined();
     expect(nextPath(await call("/v1/pets?limit=3"))).toBe("/v1/pets?limit=3&after=3");
   });
@@ -110,4 +123,38 @@ describe("listPets rejects", () => {
 
 it.each(["", "?", "?&&limit=1&", "?%6Cimit=1"])("listPets of an empty store accepts the query %j", async (query) => {
   expectBody(await call(`/v1/pets${query}`), 200, "[]");
+});
+
+describe("listPets reads", () => {
+  // Without an index, a statement would read more.
+  it.each([
+    ["", 21],
+    ["?limit=100&after=500", 101],
+    ["?status=pending&limit=100&after=500", 101],
+  ])("at most limit + 1 rows, in one round trip: %s", async (query, rowsRead) => {
+    await insertRows(1000);
+    const { DB, trips } = recorded(env.DB);
+    expect((await call(`/v1/pets${query}`, { bindings: { DB } })).status).toBe(200);
+    expect(trips).toMatchObject([{ rows_read: rowsRead, rows_written: 0 }]);
+  });
+
+  const filters = PARAMETERS.filter((name) => name in REX);
+  /** Each filter alone, and with any of the others. */
+  const combinations: string[][] = [];
+  for (const name of filters) combinations.push([name], ...combinations.map((others) => [...others, name]));
+
+  // In a store of animals that are alike, SQLite's statistics speak against the index.
+  it.each(combinations.map((names) => [names]))(
+    "no animals that differ in one of %j, whatever statistics SQLite has",
+    async (names) => {
+      for (let i = 0; i < 50; i++) await createPet(REX);
+      await env.DB.exec("ANALYZE");
+      for (const different of names) {
+        const { DB, trips } = recorded(env.DB);
+        const query = names.map((name) => `${name}=${(name === different ? ADA : REX)[name]}`).join("&");
+        expect((await call(`/v1/pets?${query}`, { bindings: { DB } })).text).toBe("[]");
+        expect(trips).toMatchObject([{ rows_read: 1 }]);
+      }
+    },
+  );
 });
