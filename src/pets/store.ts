@@ -22,11 +22,17 @@ function jsonIn(row: Record<string, unknown> | undefined): string {
   return json;
 }
 
+// The id is the Unix time in milliseconds or, if the store has that id or a greater one, the next. So ids increase, and
+// none is given twice, even if an operator brings back an earlier state: the clock has gone on.
+//
 // A key that already has a row keeps that row: on conflict, an update that changes nothing, because DO NOTHING would
 // return no row. `matches` tells whether the stored row has the values that were sent.
 const INSERT = `
-  INSERT INTO pets (created_by, created_at, idempotency_key, name, category_id, status)
-  VALUES (?1, unixepoch(), ?2, ?3, ?4, ?5)
+  INSERT INTO pets (id, created_by, created_at, idempotency_key, name, category_id, status)
+  VALUES (
+    max(CAST(unixepoch('subsec') * 1000 AS INTEGER), (SELECT coalesce(max(id), 0) + 1 FROM pets)),
+    ?1, unixepoch(), ?2, ?3, ?4, ?5
+  )
   ON CONFLICT (created_by, idempotency_key) WHERE idempotency_key IS NOT NULL DO UPDATE SET name = name
   RETURNING ${PET_JSON} AS json, name IS ?3 AND category_id IS ?4 AND status IS ?5 AS matches`;
 
