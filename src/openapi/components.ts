@@ -27,7 +27,7 @@ export interface Content {
 export interface ResponseObject {
   description: string;
   headers: HeaderMap;
-  content?: Content;
+  content?: Content | undefined;
 }
 
 export interface Operation {
@@ -71,7 +71,7 @@ export const jsonContent = (name: string, example: unknown): Content => ({
 });
 
 /** The response of an operation that has used the store. `headers`: those of its own. */
-export const successResponse = (description: string, content: Content, headers: HeaderMap = {}): ResponseObject => ({
+export const successResponse = (description: string, content?: Content, headers: HeaderMap = {}): ResponseObject => ({
   description,
   headers: { ...bookmarkHeader, ...headers, ...commonHeaders(200) },
   content,

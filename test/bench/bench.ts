@@ -88,7 +88,8 @@ async function multipleOf(measured: Measured): Promise<number> {
   const none = await call("none", measured);
   const floor = await call("floor", measured);
   const service = await call("service", measured);
-  assert.equal(service.answer, floor.answer, "The floor responds differently.");
+  const [expected, answer] = [floor, service].map((called) => called.answer.replaceAll(/"id":\d+/g, ""));
+  assert.equal(answer, expected, "The floor responds differently, apart from ids.");
   return (service.time - none.time) / (floor.time - none.time);
 }
 
