@@ -1,6 +1,5 @@
-// What the operations of all resources share: complete() adds it, so that no operation can lack it. An example of an
-// error has the message that the service sends: imported from the code that sends it, or taken from that code by running
-// it.
+// What the operations of all resources share: complete() adds it, so that no operation can lack it. The example of an
+// error has the message that the service sends: imported from the code that sends it, or taken by running that code.
 
 import * as z from "zod/mini";
 import { KEY_REQUIRED } from "../http/authentication.ts";

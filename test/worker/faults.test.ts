@@ -130,7 +130,7 @@ it.each<[message: string, isRefused: boolean, retryAfter?: number]>([
   ["D1_ERROR: Network connection lost after the import: SQLITE_BUSY, then nothing", UNKNOWN, 1],
   ["Network connection lost: Currently processing a long-running import.", UNKNOWN, 1],
   ["Network connection lost: database is locked", UNKNOWN, 1],
-  ["Network connection lost: Exceeded maximum: SQLITE_CONSTRAINT", UNKNOWN, 1],
+  ["Network connection lost: Exceeded maximum DB size: SQLITE_CONSTRAINT", UNKNOWN, 1],
   ["D1_ERROR: D1 DB reset because its code was updated.", UNKNOWN, 1],
   ['D1_ERROR: {"D1_RESET_DO":true}', UNKNOWN, 1],
   ["D1_ERROR: Cannot resolve D1 DB due to transient issue on remote node.", UNKNOWN, 1],
