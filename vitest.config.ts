@@ -15,7 +15,8 @@ async function workersRuntime() {
     Object.assign(process.env, { API_KEY, WRANGLER_LOG: "warn" });
     const MIGRATIONS = await readD1Migrations("migrations");
     return {
-      wrangler: { configPath: "wrangler.toml" },
+      // Not the top level, which lets all secrets of a developer's .dev.vars in.
+      wrangler: { configPath: "wrangler.toml", environment: "staging" },
       miniflare: { bindings: { API_KEY, API_KEY_SECOND: "second-key-for-tests", MIGRATIONS } },
     };
   });
