@@ -28,7 +28,9 @@ const fragmentsIn = (page: string) =>
       .replaceAll(" ", "-"),
   );
 
-it.each(["README.md", "docs/CONTRIBUTING.md", "docs/OPERATIONS.md"])("%s links only to what exists", (page) => {
+const PAGES = ["README.md", "docs/CONTRIBUTING.md", "docs/INTERFACE.md", "docs/OPERATIONS.md"];
+
+it.each(PAGES)("%s links only to what exists", (page) => {
   const links = Array.from(textOf(page).matchAll(/\]\((?!https?:)([^)#]*)#?([^)]*)\)/g));
   const broken = links.filter(([, path = "", fragment]) => {
     const target = path ? posix.join(posix.dirname(page), path) : page;
@@ -44,10 +46,10 @@ const { maxLength = 0 } = description.components.schemas["NewPet"]?.properties?.
 const OTHERS = Object.values(STATUS).filter((status) => ![401, 404].includes(status));
 
 it.each([
-  ["README.md", RegExp(`^\\| \`name\` \\| At most ${maxLength.toLocaleString("en")} characters`, "m")],
-  ["README.md", RegExp(`^\\| size of a body \\| At most ${BODY_LIMIT / 1024} KiB`, "m")],
-  ["README.md", RegExp(`^\\| rate limits \\| ${RATE}`, "m")],
-  ["README.md", RegExp(`^\\| other errors \\| ${OTHERS.join("[^|\\d]+")}[^|\\d]*\\|$`, "m")],
+  ["docs/INTERFACE.md", RegExp(`^\\| \`name\` \\| At most ${maxLength.toLocaleString("en")} characters`, "m")],
+  ["docs/INTERFACE.md", RegExp(`^\\| size of a body \\| At most ${BODY_LIMIT / 1024} KiB`, "m")],
+  ["docs/INTERFACE.md", RegExp(`^\\| rate limits \\| ${RATE}`, "m")],
+  ["docs/INTERFACE.md", RegExp(`^\\| other errors \\| ${OTHERS.join("[^|\\d]+")}[^|\\d]*\\|$`, "m")],
   ["src/site/guide.md", RegExp(`The default is ${RATE}`)],
   ["docs/OPERATIONS.md", RegExp(`More than ${RATE}`)],
 ])("%s has the figure of the code: %s", (page, figure) => {
