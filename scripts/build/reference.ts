@@ -39,9 +39,12 @@ export function describeOperation(operation: Operation): string {
   const headers = new Map<string, string>();
   for (const [status, response] of Object.entries(responses)) {
     allowOnly(["description", "headers", "content"], response, status);
+    if (Number(status) >= 400) {
+      errors.push(`[${status}](#error-${status})`); // There, a text names their own headers.
+      continue;
+    }
     const type = response.content ? typeOf(response.content["application/json"].schema, status) : "no body";
-    if (Number(status) >= 400) errors.push(`[${status}](#error-${status})`);
-    else successes.push(item(`${id}-${status}`, status, type, response.description));
+    successes.push(item(`${id}-${status}`, status, type, response.description));
     for (const [name, { description, schema }] of Object.entries(response.headers))
       headers.set(name, describeField(`${id}-header`, { name, description, schema }));
   }
