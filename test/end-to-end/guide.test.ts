@@ -178,7 +178,7 @@ for (const [language, { command, missing }] of Object.entries(LANGUAGES)) {
     });
     const programs = examples.filter(({ title }) => ["Pagination", RETRYING, OWN_WRITES].includes(title));
     const calls = examples.filter((each) => !programs.includes(each) && each.example.includes("API_KEY"));
-    const creates = examples.filter(({ example }) => example.includes("Idempotency-Key"));
+    const creates = examples.filter(({ title }) => ["Add an animal", RETRYING, OWN_WRITES].includes(title));
     const retrying = examples.find(({ title }) => title === RETRYING)?.example ?? expect.fail();
 
     it.for(examples)("$title: gets and prints what the page shows", async ({ title, section, example }) => {
@@ -201,7 +201,7 @@ for (const [language, { command, missing }] of Object.entries(LANGUAGES)) {
       const [first, again] = [await runExample(command, example), await runExample(command, example)];
       expect(again.ids[0], again.errors).toBe(first.ids[0]);
       if (!programs.includes(create)) return;
-      expect(first.errors).toBe(`Idempotency-Key: ${key}\n`);
+      expect(first.errors).toContain(`Idempotency-Key: ${key}`);
       if (language !== "sh") return;
       // Without its first line, in a new terminal.
       const withoutKey = await runExample(command, example.replace(/^key=.+\n/, ""));
