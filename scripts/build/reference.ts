@@ -40,7 +40,7 @@ export function describeOperation(operation: Operation): string {
   for (const [status, response] of Object.entries(responses)) {
     allowOnly(["description", "headers", "content"], response, status);
     if (Number(status) >= 400) {
-      errors.push(`[${status}](#error-${status})`); // There, a text names their own headers.
+      errors.push(`[${status}](#error-${status})`); // The table says which of their headers matter.
       continue;
     }
     const type = response.content ? typeOf(response.content["application/json"].schema, status) : "no body";
