@@ -39,9 +39,12 @@ export function describeOperation(operation: Operation): string {
   const headers = new Map<string, string>();
   for (const [status, response] of Object.entries(responses)) {
     allowOnly(["description", "headers", "content"], response, status);
+    if (Number(status) >= 400) {
+      errors.push(`[${status}](#error-${status})`); // The table says which of their headers matter.
+      continue;
+    }
     const type = response.content ? typeOf(response.content["application/json"].schema, status) : "no body";
-    if (Number(status) >= 400) errors.push(`[${status}](#error-${status})`);
-    else successes.push(item(`${id}-${status}`, status, type, response.description));
+    successes.push(item(`${id}-${status}`, status, type, response.description));
     for (const [name, { description, schema }] of Object.entries(response.headers))
       headers.set(name, describeField(`${id}-header`, { name, description, schema }));
   }
@@ -68,18 +71,16 @@ ${[...headers.values()].join("\n")}`;
 }
 
 /**
- * The form that src/site/page.js shows and sends. Its attributes say what to call, where each field goes (`data-in`),
- * and the status of a success. An empty line in it would end the HTML, because Markdown is around it.
+ * The form that src/site/page.js shows and sends. Its attributes say what to call, and where each field goes
+ * (`data-in`). An empty line in it would end the HTML, because Markdown is around it.
  */
-function formFor({ operationId, method, path, parameters, requestBody, responses }: Operation): string {
-  const success = Object.keys(responses).find((status) => Number(status) < 400);
+function formFor({ operationId, method, path, parameters, requestBody }: Operation): string {
   const fields: Field[] = parameters.filter(({ name }) => name !== BOOKMARK_HEADER);
   if (requestBody) {
     const example = printJson(requestBody.content["application/json"].example, 2);
     fields.push({ name: "JSON", in: "body", required: requestBody.required, schema: {}, example });
   }
-  return `<details class="form" data-operation="${operationId}" data-method="${method}" data-path="/v1${path}"
-data-success="${success}" hidden>
+  return `<details class="form" data-operation="${operationId}" data-method="${method}" data-path="/v1${path}" hidden>
 <summary>Send a request</summary>
 <form autocomplete="off" autocapitalize="off" spellcheck="false">
 <fieldset>
@@ -94,14 +95,13 @@ ${fields.map(fieldFor).join("\n")}
 }
 
 function fieldFor(field: Field): string {
-  const { name, in: place, required = false, schema, example = "" } = field;
+  const { name, in: place, required = false, schema, example } = field;
   const attributes = `name="${name}" data-in="${place}"${required ? " required" : ""}`;
-  const value = escaped(String(example));
   const component = schemas[nameOf(schema)] ?? schema;
   const options = component.enum?.map((option) => `<option>${escaped(option)}</option>`);
-  let control = `<input ${attributes} value="${value}"${place === "header" ? HEADER : ""}>`;
+  let control = `<input ${attributes}${place === "header" ? HEADER : ""}>`;
   if (options) control = `<select ${attributes}><option></option>${options.join("")}</select>`;
-  if (place === "body") control = `<textarea ${attributes} rows="6">\n${value}</textarea>`;
+  if (place === "body") control = `<textarea ${attributes} rows="6">\n${escaped(String(example))}</textarea>`;
   // As plain text, because a link in a label would take its clicks.
   const rules = rulesOf({ ...field, required }).replaceAll(/\[(\w+)\]\(.*?\)|`/g, "$1");
   return `<label>${name} <small>${escaped(rules)}</small>${control}</label>`;
@@ -120,7 +120,7 @@ function describeObject(component: string, id: string): string {
 
 /** A parameter, a property or a response header. */
 function describeField(id: string, field: Field): string {
-  allowOnly(["name", "in", "required", "description", "schema", "example"], field, field.name);
+  allowOnly(["name", "in", "required", "description", "schema"], field, field.name);
   return item(`${id}-${field.name}`, field.name, rulesOf(field), field.description);
 }
 

@@ -10,7 +10,7 @@ export const description = {
   openapi: "3.1.0",
   info: {
     title: "Animal store",
-    version: "1.0.0",
+    version: "1.1.0",
     summary: "List the animals in the store, add one, or get one.",
     description:
       "This service stores animals. Every operation needs an API key. An int64 is any integer from " +

@@ -66,19 +66,16 @@ for (const details of document.querySelectorAll(".form")) enable(details);
 
 /** Makes a form send its operation, and shows it. */
 function enable(details) {
-  const { operation, success } = details.dataset;
   const [form, controls, send, output, response] = ["form", "fieldset", "button", "output", "pre > code"].map(
     (selector) => details.querySelector(selector),
   );
   const [apiKey, ...fields] = details.querySelectorAll("[data-in]");
-  const idempotencyKey = fields.find(({ name }) => name === "Idempotency-Key");
-  // Not randomUUID, which browsers have only with HTTPS.
-  const renew = () => {
-    idempotencyKey.value = crypto.getRandomValues(new BigUint64Array(2)).join("-");
-  };
-  if (idempotencyKey) renew();
-  // The second click of a double click would send another request if the first has a response by then.
-  send.onclick = ({ detail }) => detail < 2;
+  const { "Idempotency-Key": idempotencyKey, JSON: json } = form.elements;
+  if (idempotencyKey) {
+    idempotencyKey.value = newKey();
+    // It belongs to what is sent, so sending that again adds nothing, whatever happened. An emptied field stays empty.
+    json.oninput = () => (idempotencyKey.value &&= newKey());
+  }
 
   form.onsubmit = async (event) => {
     event.preventDefault();
@@ -89,21 +86,24 @@ function enable(details) {
     const { problem, status, headers, text } = await sending;
     controls.disabled = false;
     if (document.activeElement === document.body) send.focus();
-    if (problem) {
-      output.replaceChildren(problem);
-      return;
+    if (problem) output.replaceChildren(problem);
+    else {
+      // HTTP/2 has no text for a status.
+      const ids = [`${details.dataset.operation}-${status}`, `error-${status}`, "errors"];
+      const about = ids.find((id) => document.getElementById(id));
+      output.replaceChildren(element("a", { href: `#${about}` }, `Status ${status}`), ".");
+      response.append(`${text || "(empty body)"}\n\n`, ...linked(headers, fields, form));
     }
-    // HTTP/2 has no text for a status.
-    const about = [`${operation}-${status}`, `error-${status}`].find((id) => document.getElementById(id)) ?? "errors";
-    output.replaceChildren(element("a", { href: `#${about}` }, `Status ${status}`), ".");
-    response.append(...linked(headers, fields, form), `\n${text || "(empty body)"}`);
-    // Until a success is complete, sending the same again must not add a second animal.
-    if (idempotencyKey?.value && status === Number(success) && isJson(text)) {
-      renew();
-      output.append(" The form has a new Idempotency-Key.");
-    }
+    if (idempotencyKey?.value) output.append(" Sent again with this Idempotency-Key, it is not added twice.");
+    // A long response leaves the window, but not its status.
+    for (const shown of [response, output]) shown.scrollIntoView({ block: "nearest" });
   };
   details.hidden = false;
+}
+
+/** A new Idempotency-Key. Not from randomUUID, which browsers have only with HTTPS. */
+function newKey() {
+  return crypto.getRandomValues(new BigUint64Array(2)).join("-");
 }
 
 /** Sends what is filled in. Returns the response with its text or, if it is not complete, the `problem`. */
@@ -129,15 +129,6 @@ async function fetchText({ method, path }, fields) {
   } catch ({ name }) {
     const within = name === "TimeoutError" ? ` within ${TIMEOUT} seconds` : "";
     return { problem: `There was no complete response${within}. The request may have arrived.` };
-  }
-}
-
-function isJson(text) {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
   }
 }
 
