@@ -97,7 +97,8 @@ const REPORTING_TEST = `
   it("reports", async () => {
     const body = \`\${environment}: tests in mode \${import.meta.env.MODE} with \${[key, ...account]}\`;
     expect((await fetch("${origin}", { method: "POST", body })).ok).toBe(true);
-  });`;
+  });
+  it.skip("is skipped (SKIPPED: for a reason)", () => {});`;
 
 export const folder = copyProject();
 export const place = (file: string, content = "") => writeFileSync(join(folder, file), content);

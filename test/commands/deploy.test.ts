@@ -39,6 +39,7 @@ describe.skipIf(process.platform !== "linux")("npm run deploy, on a terminal", (
     };
     const { status, output } = await deployToBoth("key-of-production\n");
     git(folder, "checkout", "--quiet", ".");
+    expect(output).toContain("Skipped: for a reason.");
     expect(output).toContain("README.md");
     expect(status).toBe(1);
     expect([eventsIn("staging"), eventsIn("production")]).toEqual([inStaging, BEFORE_UPLOAD]);
