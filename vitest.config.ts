@@ -1,6 +1,7 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+import type { Reporter } from "vitest/node";
 
 // Wrangler is large, and tests start it dozens of times, so what is compiled of it is kept.
 process.env["NODE_COMPILE_CACHE"] ??= join(tmpdir(), "animal-store-compile-cache");
@@ -55,9 +56,27 @@ const otherTests = {
   test: { name: "other", include: ["test/{commands,repository}/**/*.test.ts"], testTimeout: 120_000, ...SHARED },
 };
 
+/** The default reporter only counts the tests that are skipped. Their titles say why. */
+const whySkipped: Reporter = {
+  onTestRunEnd(modules) {
+    const skipped = modules.flatMap(({ children }) => [...children.allTests("skipped")]);
+    const reasons = skipped.flatMap(({ fullName }) => /\(SKIPPED: (.*?)\)/.exec(fullName)?.[1] ?? []);
+    if (reasons.length > 0) console.log(`Skipped: ${[...new Set(reasons)].join("; ")}.`);
+  },
+};
+
+// A line for each file, so that the way back, which a deployment prints first, stays on the screen.
+const BRIEF = {
+  reporters: ["default", whySkipped],
+  slowTestThreshold: Number.POSITIVE_INFINITY,
+  silent: "passed-only" as const,
+};
+
 export default defineConfig(async ({ mode }) => ({
   test: {
-    ...(mode !== "test" && { reporters: "verbose", retry: 1 }),
+    ...(mode !== "test" && { retry: 1 }),
+    ...(mode === "smoke" && { reporters: "verbose" }),
+    ...(mode === "deployed" && BRIEF),
     // With two processors Vitest would use only one worker, but these tests often wait for other processes.
     maxWorkers: 2,
     // The service logs the use of its keys, which tests change all the time.

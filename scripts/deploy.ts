@@ -14,10 +14,17 @@ import { runNode, wrangler } from "./wrangler.ts";
 const ROOT = join(import.meta.dirname, "..");
 const VITEST = join(ROOT, "node_modules/vitest/vitest.mjs");
 
+// The tests run many packages, Chromium and the programs of the guide, which must not be able to change the account.
+const CLOUDFLARE = Object.keys(process.env).filter((name) => /^(CLOUDFLARE|CF)_/.test(name));
+const WITHOUT_ACCOUNT = Object.fromEntries(CLOUDFLARE.map((name) => [name, undefined]));
+
 const printStep = (step: string) => console.log(`\n== ${step}\n`);
 
-/** Deploys the commit, tests it with an API key of the environment, and checks that it serves after that, too. */
-async function deploy(environment: Environment, commit: string, key: string): Promise<void> {
+/**
+ * Deploys the commit, tests it with an API key of the environment, and checks that it serves after that, too. Returns
+ * what serves, as a line for the operator.
+ */
+async function deploy(environment: Environment, commit: string, key: string): Promise<string> {
   const section = ["--env", environment];
   printStep(`${environment}: the way back: the commits that were deployed (tags), and the bookmark of the database`);
   wrangler(["deployments", "list", ...section]);
@@ -38,8 +45,11 @@ async function deploy(environment: Environment, commit: string, key: string): Pr
   const mode = environment === "staging" ? "deployed" : "smoke"; // vitest.config.ts
   const tests = { deployed: "all tests, which leave animals", smoke: "the smoke test, which reads (staging runs all)" };
   printStep(`${environment}: ${tests[mode]}`);
-  runNode([VITEST, "run", "--mode", mode], { env: { SERVICE_URL: base, API_KEY: key } });
-  await waitUntilServed(base, commit, 0);
+  runNode([VITEST, "run", "--mode", mode], { env: { ...WITHOUT_ACCOUNT, SERVICE_URL: base, API_KEY: key } });
+
+  printStep(`${environment}: checking that ${base} still serves it, for at most three minutes`);
+  await waitUntilServed(base, commit);
+  return `${environment} serves commit ${commit} at ${base}`;
 }
 
 /** Throws unless the folder is still at this commit: the tests in staging take a while. */
@@ -70,15 +80,16 @@ export function baseIn(targets: string[]): string {
   return `${url ?? `https://${domain}`}/v1`;
 }
 
-/** Deploys to staging, tests the commit there, and deploys it to production. */
-async function deployToBoth(commit: string): Promise<void> {
+/** Deploys to staging, tests the commit there, and deploys it to production. Returns what serves there, in lines. */
+async function deployToBoth(commit: string): Promise<string> {
   const stagingKey = await readKey("API key of staging");
   // The variable API_KEY has staging's.
   const unattended = "without one, run npm run deploy:staging, and then npm run deploy:production";
   const productionKey = await readKey("API key of production", {}, `enter it on a terminal (${unattended})`);
   if (productionKey === stagingKey) throw new Error("Production must not have an API key of staging.");
-  await deploy("staging", commit, stagingKey);
-  await deploy("production", commit, productionKey);
+  const staging = await deploy("staging", commit, stagingKey);
+  const production = await deploy("production", commit, productionKey);
+  return `${staging}\n${production}`;
 }
 
 if (import.meta.main) {
@@ -88,9 +99,10 @@ if (import.meta.main) {
     if (more.length > 0 || (name && !environment))
       throw new Error("usage: npm run deploy, or npm run deploy:<environment>");
     const commit = requireCleanCommit();
-    if (environment) await deploy(environment, commit, await readKey(`API key of ${environment}`));
-    else await deployToBoth(commit);
-    console.log(`\nCommit ${commit} is deployed.`);
+    const serving = environment
+      ? await deploy(environment, commit, await readKey(`API key of ${environment}`))
+      : await deployToBoth(commit);
+    console.log(`\n${serving}`);
   } catch (failure) {
     console.error(`\n${(failure as Error).message}
 Worker-Version in each response names the commit that serves. If callers get errors, see "Symptoms" in

@@ -3,7 +3,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { VERSION_HEADER } from "../src/http/responses.ts";
 
-// A new version takes some seconds to be known everywhere. More than 90 have been seen.
+// A new version takes some seconds to be known everywhere. More than 90 were reported.
 const PATIENCE = 180_000; // milliseconds
 // In a row: each new connection may reach a different machine, with a different version.
 const TIMES = 5;

@@ -7,9 +7,9 @@ export function git(folder: string, ...args: string[]): string {
   return execFileSync("git", [...identity, ...args], { cwd: folder, encoding: "utf8", stdio: "pipe" }).trim();
 }
 
-/** Commits everything in the folder, and returns the abbreviated hash. */
+/** Commits everything in the folder, and returns the first twelve digits of its hash. */
 export function commitAll(folder: string): string {
   git(folder, "add", "--all");
   git(folder, "commit", "--quiet", "--allow-empty", "--message", "a commit");
-  return git(folder, "rev-parse", "--short", "HEAD");
+  return git(folder, "rev-parse", "--short=12", "HEAD");
 }

@@ -2,6 +2,7 @@
 
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { git } from "../git.ts";
 import { onTerminal } from "../processes.ts";
@@ -9,6 +10,9 @@ import { cloudflare, commit, ENV, folder, LOGS, place, runScript } from "./cloud
 
 const deploy = (environment: string, env: NodeJS.Dict<string> = {}) =>
   runScript(["scripts/deploy.ts", environment], env);
+
+/** To both environments at once. */
+const deployToEach = () => Promise.all([deploy("staging"), deploy("production", { API_KEY: "key-of-production" })]);
 
 const NEXT = '\nWorker-Version in each response names the commit that serves. If callers get errors, see "Symptoms" in';
 
@@ -28,18 +32,24 @@ describe.skipIf(process.platform !== "linux")("npm run deploy, on a terminal", (
   it("deploys to staging, tests, and goes on to production, but not with a file that was edited", async () => {
     cloudflare.fails = (event) => {
       if (event === "production: query") place("README.md", "edited");
+      // One answer after the tests is that of the version before, and is waited for.
+      if (cloudflare.serving["staging"] === "stale") cloudflare.serving["staging"] = commit;
+      if (/^staging: tests/.test(event)) cloudflare.serving["staging"] = "stale";
       return false;
     };
     const { status, output } = await deployToBoth("key-of-production\n");
     git(folder, "checkout", "--quiet", ".");
+    expect(output).toContain("Skipped: for a reason.");
     expect(output).toContain("README.md");
     expect(status).toBe(1);
     expect([eventsIn("staging"), eventsIn("production")]).toEqual([inStaging, BEFORE_UPLOAD]);
     expect(cloudflare.events.findIndex((event) => event.startsWith("production"))).toBe(inStaging.length);
     expect(cloudflare.serving).toEqual({ staging: commit, production: "earlier" });
-    expect(cloudflare.script).toContain(`"workers/tag":"${commit}"`);
-    // Stacks in the log are readable.
-    expect(cloudflare.script).toMatch(/^(async )?function createPet\(/m);
+    expect(cloudflare.upload).toContain(`"workers/tag":"${commit}"`);
+    // Stacks in the log are readable. A larger script would take longer to start.
+    const [, script = ""] = /javascript\+module\s+(.*?)\r\n--/s.exec(cloudflare.upload) ?? [];
+    expect(script).toMatch(/^(async )?function createPet\(/m);
+    expect(gzipSync(script).length).toBeLessThanOrEqual(24 * 1024);
     expect(existsSync(LOGS)).toBe(false);
   });
 
@@ -50,11 +60,27 @@ describe.skipIf(process.platform !== "linux")("npm run deploy, on a terminal", (
   });
 });
 
-it("uploads nothing if a migration fails", async () => {
-  cloudflare.fails = (event) => event.endsWith("query");
-  const { status, errors } = await deploy("staging");
-  expect([status, errors]).toEqual([1, expect.stringContaining(NEXT)]);
+it("fails in staging if a test does, and deploys to production at the same time", async () => {
+  cloudflare.fails = (event) => /^staging: tests/.test(event);
+  const [staging, production] = await deployToEach();
+  expect([staging.status, staging.errors]).toEqual([1, expect.stringContaining(`command above failed.${NEXT}`)]);
+  expect(eventsIn("staging")).toEqual(inStaging.slice(0, -1));
+  const last = `\nproduction serves commit ${commit} at https://animal-store-production.acme.workers.dev/v1\n`;
+  expect([production.status, production.output.slice(-last.length)]).toEqual([0, last]);
+  expect(eventsIn("production")).toEqual(inProduction);
+});
+
+it("uploads nothing if a migration fails, and fails if somebody deploys meanwhile", async () => {
+  cloudflare.fails = (event) => {
+    if (/^production: tests/.test(event)) cloudflare.serving["production"] = "other";
+    return event === "staging: query";
+  };
+  const [staging, production] = await deployToEach();
+  expect([staging.status, staging.errors]).toEqual([1, expect.stringContaining(NEXT)]);
   expect(eventsIn("staging")).toEqual(BEFORE_UPLOAD);
+  const message = `/v1 serves other, and not commit ${commit}.${NEXT}`;
+  expect([production.status, production.errors]).toEqual([1, expect.stringContaining(message)]);
+  expect(eventsIn("production")).toEqual(inProduction);
 });
 
 it("applies no migration that was added meanwhile", async () => {
@@ -66,23 +92,6 @@ it("applies no migration that was added meanwhile", async () => {
   rmSync(join(folder, "migrations/0009_new.sql"));
   expect([status, errors]).toEqual([1, expect.stringContaining("?? migrations/0009_new.sql")]);
   expect(eventsIn("production")).toEqual(["deployments", "bookmark"]);
-});
-
-it("fails if a test does, or if somebody deploys meanwhile; here, to both environments at once", async () => {
-  cloudflare.fails = (event) => {
-    if (/^production: tests/.test(event)) cloudflare.serving["production"] = "other";
-    return /^staging: tests/.test(event);
-  };
-  const [staging, production] = await Promise.all([
-    deploy("staging"),
-    deploy("production", { API_KEY: "key-of-production" }),
-  ]);
-  expect([staging.status, staging.errors]).toEqual([1, expect.stringContaining(`command above failed.${NEXT}`)]);
-  expect(eventsIn("staging")).toEqual(inStaging.slice(0, -1));
-  const base = "https://animal-store-production.acme.workers.dev/v1";
-  expect(production.errors).toContain(`${base} serves other, and not commit ${commit}.${NEXT}`);
-  expect(production.status).toBe(1);
-  expect(eventsIn("production")).toEqual(inProduction);
 });
 
 it("takes nothing but a commit", async () => {

@@ -17,7 +17,7 @@ const browser = executablePath ? await chromium.launch({ executablePath, args })
 afterAll(() => browser?.close());
 
 /** Why tests are skipped: at the end of their titles. */
-export const NO_CHROMIUM = browser ? "" : " (SKIPPED: Chromium was not found; install it, or set CHROMIUM to its path)";
+export const NO_CHROMIUM = browser ? "" : " (SKIPPED: Chromium was not found: install it, or set CHROMIUM to its path)";
 
 /** The same service at a host that is not local. */
 export const ELSEWHERE = ORIGIN.replace(/localhost|127\.0\.0\.1/, "store.example");

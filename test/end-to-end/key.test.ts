@@ -20,8 +20,9 @@ describe("npm run key", () => {
     const run = (key: string) =>
       outcome(launch("npm", ["run", "--silent", "key", "--", `${BASE}/`], ".", { API_KEY: key }));
     const { status, output, errors } = await run(API_KEY);
+    // A deployment may be tested with API_KEY_ALICE__2, the second key of the caller API_KEY_ALICE.
     const line =
-      /^The service is open to this key: status 200, secret API_KEY, caller API_KEY \(http.*\/v1, key [0-9a-f]{8}…\)$/m;
+      /^The service is open to this key: status 200, secret (API_KEY\w*?)(__\d+)?, caller \1 \(\S+, key \w{8}…\)$/m;
     expect(output).toMatch(line);
     expect(errors).toBe("Using the API key in the environment variable API_KEY.\n");
     expect(status).toBe(0);

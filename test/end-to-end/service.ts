@@ -30,5 +30,5 @@ export async function addAnimal(name = "Rex"): Promise<number> {
 export const IS_REMOVED = Date.now() >= SUNSET.getTime();
 
 // Why tests are skipped: at the end of their titles.
-export const LOCAL_ONLY = IS_DEPLOYED ? " (SKIPPED: it is about a local service)" : "";
+export const LOCAL_ONLY = IS_DEPLOYED ? " (SKIPPED: only for a local service)" : "";
 export const OPEN_ONLY = IS_CLOSED ? " (SKIPPED: the service is closed for maintenance)" : "";

@@ -41,7 +41,7 @@ describe.skipIf(OPEN_ONLY)(`with a key${OPEN_ONLY}`, () => {
     for (const [name, value] of Object.entries(DEPRECATION_HEADERS)) expect(headers.get(name)).toBe(value);
   });
 
-  // Even a service that accepted these could not store them: the table rejects the name, and the other is not JSON.
+  // Even a service that accepted these could not store them: the table rejects the name.
   it.each([
     [400, "application/json"],
     [415, "text/plain"],
