@@ -66,14 +66,14 @@ function deployCode(environment: Environment, commit: string): string {
   const env = { WRANGLER_OUTPUT_FILE_PATH: report, IN_DEPLOYMENT: "true" };
   wrangler(["deploy", "--env", environment, "--tag", commit, "--define", `COMMIT:"${commit}"`], { env });
   const lines = readFileSync(report, "utf8").trim().split("\n");
-  return baseIn(lines.map((line) => JSON.parse(line)).find(({ type }) => type === "deploy").targets);
+  return baseUrlOf(lines.map((line) => JSON.parse(line)).find(({ type }) => type === "deploy").targets);
 }
 
 /**
  * The base URL of the first address among the targets. One of workers.dev works at once, a new domain later. Throws if
  * there is neither.
  */
-export function baseIn(targets: string[]): string {
+export function baseUrlOf(targets: string[]): string {
   const url = targets.find((target) => /^https?:\/\//.test(target));
   const [, domain] = targets.map((target) => /^(\S+) \(custom domain/.exec(target)).find(Boolean) ?? [];
   if (!url && !domain) throw new Error("Wrangler reports no address of workers.dev and no custom domain.");

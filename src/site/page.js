@@ -94,7 +94,8 @@ function enable(details) {
       output.replaceChildren(element("a", { href: `#${about}` }, `Status ${status}`), ".");
       response.append(`${text || "(empty body)"}\n\n`, ...linked(headers, fields, form));
     }
-    if (idempotencyKey?.value) output.append(" Sent again with this Idempotency-Key, it is not added twice.");
+    if (idempotencyKey?.value)
+      output.append(" Sending this again with the same Idempotency-Key does not add a second animal.");
     // A long response leaves the window, but not its status.
     for (const shown of [response, output]) shown.scrollIntoView({ block: "nearest" });
   };

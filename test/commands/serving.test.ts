@@ -1,18 +1,18 @@
 // What a deployment learns from Wrangler itself, and from the service that it has deployed.
 
 import { expect, it } from "vitest";
-import { baseIn } from "../../scripts/deploy.ts";
+import { baseUrlOf } from "../../scripts/deploy.ts";
 import { waitUntilServed } from "../../scripts/serving.ts";
 import { startServer } from "../server.ts";
 
 it.each([
   [["api.example.com (custom domain)"], "https://api.example.com/v1"],
   [["api.example.com (custom domain - zone id: 1)", "https://a.b.workers.dev"], "https://a.b.workers.dev/v1"],
-])("of the targets %j, %j is the address", (targets, base) => expect(baseIn(targets)).toBe(base));
+])("of the targets %j, %j is the address", (targets, base) => expect(baseUrlOf(targets)).toBe(base));
 
 it("fails if Wrangler reports neither an address of workers.dev nor a custom domain", () => {
   const targets = ["schedule: 0 3 * * *", "example.com/* (zone name: example.com)"];
-  expect(() => baseIn(targets)).toThrow("Wrangler reports no address");
+  expect(() => baseUrlOf(targets)).toThrow("Wrangler reports no address");
 });
 
 it("waits until five answers in a row name the commit", async () => {
