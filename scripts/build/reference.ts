@@ -19,7 +19,7 @@ required pattern="${KEY_PATTERN}" title="letters, digits and -._~+/, and = at it
 const HEADER = ` pattern="[ -~]*" title="printable ASCII characters"`;
 
 type Operation = (typeof operations)[number];
-type Field = Partial<Omit<Parameter, "in">> & { name: string; in?: string; schema: JsonSchema };
+type Field = Partial<Omit<Parameter, "in">> & { name: string; in?: string; schema: JsonSchema; example?: unknown };
 
 /** The Markdown of an operation, of the `errors`, or of an object. Throws if nothing has this name. */
 export function referenceOf(name: string): string {

@@ -27,7 +27,6 @@ export interface Parameter {
   description: string;
   required?: boolean;
   schema: JsonSchema;
-  example?: unknown;
 }
 
 interface Component {
