@@ -3,22 +3,13 @@
 // animals that were there at the start, because ids increase.
 
 import { lstatSync } from "node:fs";
-import { rename, rm, writeFile } from "node:fs/promises";
+import { rename, writeFile } from "node:fs/promises";
 import { parseArguments } from "./environment.ts";
+import { removeAtExit } from "./temporary.ts";
 import { queryRows } from "./wrangler.ts";
 
 // Animals. The longest have some 9 KB, and D1 returns at most 50 MB. Each page starts Wrangler, which takes a second.
 const PAGE = 4000;
-
-/**
- * Moves the counter of ids past those that were given after the backup, and are lost when it is loaded: 100 million are
- * more than a database holds, and than D1 writes in a day. It comes first, because a load can be cut off. `counter`:
- * that of the store at the time of the backup.
- */
-const moveCounter = (counter: unknown) => `\
-INSERT INTO sqlite_sequence SELECT 'pets', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'pets');
-UPDATE sqlite_sequence SET seq = 100000000 + max(seq, ${counter}) WHERE name = 'pets';
-`;
 
 type Row = Record<string, unknown>;
 
@@ -26,21 +17,20 @@ type Row = Record<string, unknown>;
 type OnPage = (count: number, id: string, lastId: string) => void;
 
 /**
- * The text of a backup: the environment, the statements that move the counter of ids, and then a line for each animal,
- * in the order of ids, such as `INSERT INTO pets (id, name, …) VALUES (1, 'Rex', …) ON CONFLICT DO NOTHING;`. A new
- * column is covered by itself. `query` runs a SELECT. Throws if the last animals are removed meanwhile.
+ * The text of a backup: the environment, then a line for each animal, in the order of ids, such as
+ * `INSERT INTO pets (id, name, …) VALUES (1, 'Rex', …) ON CONFLICT DO NOTHING;`, and how many animals it has. That is a
+ * statement, because Wrangler refuses a file of comments alone. A new column is covered by itself. `query` runs a
+ * SELECT. Throws if the last animals are removed meanwhile.
  */
 export function* sqlOf(
   environment: string,
   query: (sql: string) => Row[],
   onPage: OnPage = () => {},
 ): Generator<string> {
-  const table = query(`SELECT name, (SELECT max(id) FROM pets) AS last,
-    (SELECT seq FROM sqlite_sequence WHERE name = 'pets') AS counter FROM pragma_table_info('pets')`);
+  const table = query("SELECT name, (SELECT max(id) FROM pets) AS last FROM pragma_table_info('pets')");
   const columns = table.map(({ name }) => String(name));
-  const [{ last, counter } = {}] = table;
-  yield `-- Animals of ${environment}\n${moveCounter(counter ?? 0)}`;
-  let [count, after, end] = [0, "0", String(last ?? 0)];
+  yield `-- Animals of ${environment}\n`;
+  let [count, after, end] = [0, "0", String(table[0]?.["last"] ?? 0)];
   while (after !== end) {
     const page = query(`SELECT ${columns.map(literalOf).join(", ")} FROM pets WHERE id > ${after} AND id <= ${end}
       ORDER BY pets.id LIMIT ${PAGE}`);
@@ -53,6 +43,7 @@ export function* sqlOf(
     after = String(page.at(-1)?.["id"]);
     onPage(count, after, end);
   }
+  yield `SELECT ${count} AS animals;\n`;
 }
 
 /** Selects the SQL of a column's value, such as `'Rex'` or, for some texts, `CAST(X'52650A78' AS TEXT)`. */
@@ -69,18 +60,16 @@ function literalOf(column: string): string {
   return `iif(typeof(${column}) = 'text' AND (${needsHex.join(" OR ")}), ${hex}, quote(${column})) AS ${column}`;
 }
 
-/** Writes a file that only its owner can read, and that appears when it is complete. Throws if it exists. */
-export async function writeNew(file: string, parts: Iterable<string>): Promise<void> {
-  const partial = `${file}.${process.pid}.partial`;
+/**
+ * Writes a file that only its owner can read, and that appears when it is complete: until then it is `partial`, which
+ * the caller removes. Throws if the file exists.
+ */
+export async function writeNew(file: string, partial: string, parts: Iterable<string>): Promise<void> {
   if (lstatSync(file, { throwIfNoEntry: false })) throw new Error(`${file} already exists.`);
-  try {
-    await writeFile(partial, parts, { flag: "wx", mode: 0o600 });
-    // Takes the name, unless it is taken by now.
-    await writeFile(file, "", { flag: "wx" });
-    await rename(partial, file);
-  } finally {
-    await rm(partial, { force: true });
-  }
+  await writeFile(partial, parts, { flag: "wx", mode: 0o600 });
+  // Takes the name, unless it is taken by now.
+  await writeFile(file, "", { flag: "wx" });
+  await rename(partial, file);
 }
 
 if (import.meta.main) {
@@ -91,10 +80,10 @@ if (import.meta.main) {
   };
   try {
     const { environment, file } = parseArguments("backup");
-    await writeNew(
-      file,
-      sqlOf(environment, (sql) => queryRows(environment, sql), show),
-    );
+    const partial = `${file}.${process.pid}.partial`;
+    removeAtExit(partial);
+    const sql = sqlOf(environment, (query) => queryRows(environment, query), show);
+    await writeNew(file, partial, sql);
     console.log(`Saved ${saved} of ${environment} in ${file}.`);
   } catch (failure) {
     console.error((failure as Error).message);

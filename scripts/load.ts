@@ -3,64 +3,86 @@
 // is large. After any failure, the same command continues.
 
 import { createReadStream } from "node:fs";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArguments } from "./environment.ts";
+import { removeAtExit } from "./temporary.ts";
 import { executeSql, queryRows } from "./wrangler.ts";
 
 const FOLDER = join(import.meta.dirname, "../.wrangler");
 
 // Of a part. Resets were reported from 5 MB on.
 const MAX_LINES = 5000;
-const MAX_LENGTH = 3_000_000; // characters
+const MAX_BYTES = 3_000_000;
+
+// By the database's clock, which gives ids.
+const SELECT = "SELECT count(*) AS animals, max(id) AS last, max(id) > unixepoch('subsec') * 1000 AS isAhead FROM pets";
 
 /**
- * The parts of a file, of whole lines, which end at \n alone: readline ends them at U+2028, too, which a name may have.
- * The first line of each says when it was made, because D1 may skip a file that it knows. Throws if the file names a
- * different environment than this one.
+ * The parts of a file, of whole lines. The first line of each says when it was made, because D1 may skip a file that it
+ * knows. Throws if the file names a different environment than this one, and before the last part of a backup that ends
+ * too early: its last line may be cut off.
  */
 export async function* partsOf(
   chunks: AsyncIterable<string>,
   environment: string,
   now = new Date().toISOString(),
 ): AsyncGenerator<string> {
-  let [part, lines, count] = ["", 0, 0];
-  for await (const chunk of chunks) {
-    for (const piece of chunk.split(/(?<=\n)/)) {
-      part += piece;
-      if (!piece.endsWith("\n")) continue;
-      if (count === 0 && lines === 0) requireEnvironment(environment, part);
-      if (++lines < MAX_LINES && part.length < MAX_LENGTH) continue;
-      yield `-- Part ${++count} (${now})\n${part}`;
-      [part, lines] = ["", 0];
-    }
+  let [part, last, lines, bytes, count, isBackup] = ["", "", 0, 0, 0, true];
+  for await (const line of linesOf(chunks)) {
+    if (last === "") isBackup = namesEnvironment(line, environment);
+    part += line;
+    last = line;
+    bytes += Buffer.byteLength(line);
+    if (++lines < MAX_LINES && bytes < MAX_BYTES) continue;
+    yield `-- Part ${++count} (${now})\n${part}`;
+    [part, lines, bytes] = ["", 0, 0];
   }
+  if (isBackup && !/^SELECT \d+ AS animals;\s*$/.test(last))
+    throw new Error("This file is incomplete: its last line does not say how many animals it has. Get the whole file.");
   if (part) yield `-- Part ${++count} (${now})\n${part}`;
 }
 
-/** Animals from elsewhere have no name of an environment in their first line. */
-function requireEnvironment(environment: string, firstLine: string): void {
-  const [, source = environment] = /^\ufeff?-- Animals of (\S+)/.exec(firstLine) ?? [];
-  if (source !== environment) throw new Error(`This file has the animals of ${source}, not of ${environment}.`);
+/** Whether a first line is that of a backup, which must be of this environment. Animals from elsewhere have none. */
+function namesEnvironment(firstLine: string, environment: string): boolean {
+  const [, source] = /^\ufeff?-- Animals of (\S+)/.exec(firstLine) ?? [];
+  if (source === undefined || source === environment) return source !== undefined;
+  throw new Error(`This file has the animals of ${source}, not of ${environment}.`);
+}
+
+/** Lines end at \n alone: readline ends them at U+2028, too, which a name may have. */
+async function* linesOf(chunks: AsyncIterable<string>): AsyncGenerator<string> {
+  let line = "";
+  for await (const chunk of chunks) {
+    for (const piece of chunk.split(/(?<=\n)/)) {
+      line += piece;
+      if (!piece.endsWith("\n")) continue;
+      yield line;
+      line = "";
+    }
+  }
+  if (line) yield line;
 }
 
 if (import.meta.main) {
   const part = join(FOLDER, `load-${process.pid}.sql`);
+  removeAtExit(part);
+  let advice = "";
   try {
     const { environment, file } = parseArguments("load");
     await mkdir(FOLDER, { recursive: true });
     for await (const sql of partsOf(createReadStream(file, "utf8"), environment)) {
+      advice = "\nWhat was loaded stays: run the same command again.";
       await writeFile(part, sql, { mode: 0o600 });
       executeSql(environment, ["--file", part], { output: "pipe" });
       console.log(`${sql.slice(3, sql.indexOf("\n"))} is loaded.`);
     }
-    const [row = {}] = queryRows(environment, "SELECT count(*) AS animals, max(id) AS last FROM pets");
-    console.log(`Loaded ${file}: ${environment} has ${row["animals"]} animals now, and the last id is ${row["last"]}.
-Make a new backup now: to load this one later, too, could give ids a second time.`);
+    const [row = {}] = queryRows(environment, SELECT);
+    console.log(`Loaded ${file}: ${environment} has ${row["animals"]} animals now, and the last id is ${row["last"]}.`);
+    advice = '\nTake this file back: docs/OPERATIONS.md, under "Load a backup".';
+    if (row["isAhead"]) throw new Error("The last id is ahead of the clock, so new ids could be given twice.");
   } catch (failure) {
-    console.error((failure as Error).message);
+    console.error((failure as Error).message + advice);
     process.exitCode = 1;
-  } finally {
-    await rm(part, { force: true });
   }
 }

@@ -1,7 +1,7 @@
 // Backups: that they keep every animal, exactly, and that they are loaded, again and again.
 
-import { mkdtempSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Readable } from "node:stream";
@@ -28,12 +28,9 @@ function openDatabase(...rows: Row[]): DatabaseSync {
   return database;
 }
 
-/** A backup: its first lines, which move the counter of ids, and one for each animal. */
-function save(database: DatabaseSync): [first: string, ...lines: string[]] {
-  const [first = "", ...lines] = sqlOf("local", (sql) => database.prepare(sql).all());
-  return [first, ...lines];
-}
-const linesOf = (database: DatabaseSync) => save(database).slice(1);
+/** A backup: the environment, a line for each animal, and their number. */
+const save = (database: DatabaseSync) => [...sqlOf("local", (sql) => database.prepare(sql).all())];
+const linesOf = (database: DatabaseSync) => save(database).slice(1, -1);
 
 /** Every row, to the last digit and byte. */
 function contentOf(database: DatabaseSync) {
@@ -96,11 +93,12 @@ function saveMany(meanwhile: string): string[] {
     store.exec(meanwhile);
     return rows;
   };
-  return [...sqlOf("local", query)].slice(1);
+  return [...sqlOf("local", query)];
 }
 
 it("has the animals that were there at the start, in the order of ids, while callers add more", () => {
-  const lines = saveMany("INSERT INTO pets (name, category_id, status) VALUES ('Late', 1, 'sold')");
+  const [first, ...lines] = saveMany("INSERT INTO pets (name, category_id, status) VALUES ('Late', 1, 'sold')");
+  expect([first, lines.pop()]).toEqual(["-- Animals of local\n", "SELECT 4500 AS animals;\n"]);
   const ids = lines.map((line) => Number(/VALUES \((\d+), 'Rex'/.exec(line)?.[1]));
   expect(ids).toEqual(Array.from({ length: 4500 }, (_, at) => at + 1));
 });
@@ -109,44 +107,6 @@ it.each([0, 4400, 4499])("is not made if all animals after the id %i are removed
   const note = "INSERT INTO corrections (pet_id, reason) SELECT id, 'A test' FROM pets";
   const remove = `${note}; DELETE FROM pets WHERE id > ${id}`;
   expect(() => saveMany(remove)).toThrow("Animals were removed while they were saved: run this again.");
-});
-
-const INSERT = "INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'sold') RETURNING id";
-
-/** Adds an animal, and returns its id. */
-const add = (database: DatabaseSync) => Number(database.prepare(INSERT).get()?.["id"]);
-
-/** Loads a backup, by default into a new database. */
-function load(backup: string[], database = openDatabase()): DatabaseSync {
-  database.exec(backup.join(""));
-  return database;
-}
-
-it("moves the counter of ids, before its animals, past all that its store may have given since", () => {
-  const store = openDatabase();
-  expect(add(load(save(store).slice(0, 1)))).toBe(100_000_001);
-  expect(add(store)).toBe(1);
-  store.exec("UPDATE sqlite_sequence SET seq = 5000000000000"); // far ahead of the clock
-  const backup = save(store);
-  const lost = add(store);
-  const copy = load(backup);
-  expect(add(copy)).toBe(lost + 100_000_000);
-  expect(add(load(backup, copy))).toBe(lost + 200_000_001);
-});
-
-it("gives no id twice through a move, a return and a deleted database within a moment", () => {
-  const old = openDatabase();
-  const ids = [add(old)];
-  const moved = load(save(old));
-  const earlier = save(moved);
-  ids.push(add(moved), add(moved));
-  const returned = load(save(moved), load(earlier));
-  ids.push(add(returned));
-  const last = save(returned);
-  ids.push(add(returned)); // This one is lost.
-  const created = load(last, load(last));
-  ids.push(add(created));
-  expect(new Set(ids).size).toBe(ids.length);
 });
 
 it("is loaded into a table that has a newer column, which it covers", () => {
@@ -170,7 +130,7 @@ describe("npm run load", () => {
     const divided = [5000, 5000, 2000].map((count, at) => first(at + 1) + line.repeat(count));
     expect(await parts("local", text)).toEqual(divided);
     expect(await parts("local", ...(text.match(/.{1,7}/gs) ?? []))).toEqual(divided);
-    const long = `${"x".repeat(999_999)}\n`;
+    const long = `${"猫".repeat(333_333)}\n`; // 1 MB
     const unequal = [first(1) + long.repeat(3), `${first(2)}${long}no line break`];
     expect(await parts("local", long.repeat(4), "no line break")).toEqual(unequal);
   });
@@ -180,37 +140,48 @@ describe("npm run load", () => {
       const refused = parts("production", text.slice(0, 9), text.slice(9));
       await expect(refused).rejects.toThrow("This file has the animals of staging, not of production.");
     }
-    for (const text of ["-- Animals of production\n", "SELECT 1;\n-- Animals of staging\n"])
-      expect(await parts("production", text)).toEqual([`-- Part 1 (today)\n${text}`]);
+    const text = "SELECT 1;\n-- Animals of staging\n";
+    expect(await parts("production", text)).toEqual([`-- Part 1 (today)\n${text}`]);
   });
 
-  it("loads a backup again and again, which is the same when it is saved, and stops at what is refused", async () => {
+  it("refuses a backup that ends too early, at its last part, and accepts several in one file", async () => {
+    const backup = save(openDatabase(...EDGES));
+    const [, ...rest] = backup;
+    for (const whole of [backup, [...backup, ...backup], backup.map((line) => line.replace("\n", "\r\n")), rest])
+      expect(await parts("local", ...whole)).toEqual([`-- Part 1 (today)\n${whole.join("")}`]);
+    const text = backup.join("");
+    for (const end of [0, text.indexOf("\n") + 1, 999, -5, -1 - String(backup.at(-1)).length])
+      await expect(parts("local", text.slice(0, end))).rejects.toThrow("This file is incomplete");
+    const long = partsOf(Readable.from([`${text}${"SELECT 1;\n".repeat(5000)}`]), "local", "today");
+    expect((await long.next()).value).toContain(text);
+    await expect(long.next()).rejects.toThrow("This file is incomplete");
+  });
+
+  it("loads a backup again and again, and saves the same file; after a failure, it says what to do", async () => {
     const project = copyProject();
     const npm = (...args: string[]) => outcome(launch("npm", ["run", "--silent", ...args], project));
     const [file, saved, bad] = [join(folder, "edges.sql"), join(folder, "saved.sql"), join(folder, "bad.sql")];
-    const lines = save(openDatabase(...EDGES));
+    const backup = save(openDatabase(...EDGES));
     const tables = readdirSync("migrations").map((name) => readFileSync(`migrations/${name}`, "utf8"));
-    writeFileSync(file, [...tables, ...lines, ...lines].join(""));
-    const loaded = `local has ${EDGES.length} animals now, and the last id is ${EDGES.length}.`;
+    writeFileSync(file, [...tables, ...backup, ...backup].join(""));
     expect(await npm("load", "--", "local", file)).toMatchObject({
       status: 0,
-      output: expect.stringContaining(loaded),
+      output: expect.stringContaining(`local has ${EDGES.length} animals now, and the last id is ${EDGES.length}.`),
     });
     const output = `Saved ${EDGES.length} animals of local in ${saved}.\n`;
     expect(await npm("backup", "--", "local", saved)).toEqual({ status: 0, output, errors: "" });
-    const [, , counter = "", ...animals] = readFileSync(saved, "utf8").split("\n");
-    expect(counter).toContain(`max(seq, ${EDGES.length + 200_000_000})`);
-    expect(animals.join("\n")).toBe(lines.slice(1).join(""));
+    expect(readFileSync(saved, "utf8")).toBe(backup.join(""));
     if (!WINDOWS) expect(statSync(saved).mode & 0o777).toBe(0o600);
 
-    writeFileSync(bad, "INSERT INTO pets (name) VALUES ('x');\n");
-    const { status, errors } = await npm("load", "--", "local", bad);
-    expect([status, errors]).toEqual([
-      1,
-      expect.stringMatching(/NOT NULL constraint[\s\S]*\nThe command above failed/),
-    ]);
-    expect(errors).not.toMatch(/^ +at /m);
-    expect(readdirSync(join(project, ".wrangler")).filter((name) => name.startsWith("load"))).toEqual([]);
+    writeFileSync(bad, "INSERT INTO pets (id, name, category_id, status) VALUES (20261128014744, 'Rex', 7, 'sold');\n");
+    for (const failure of [
+      /^The last id is ahead of the clock.*\nTake this file back/,
+      /UNIQUE constraint[\s\S]*\nThe command above failed\.\nWhat was loaded stays: run the same command again\.\n$/,
+    ]) {
+      const { status, errors } = await npm("load", "--", "local", bad);
+      expect([status, errors]).toEqual([1, expect.stringMatching(failure)]);
+      expect(errors).not.toMatch(/^ +at /m);
+    }
     removeProject(project);
   });
 
@@ -225,23 +196,30 @@ describe("npm run load", () => {
   });
 });
 
-it("never overwrites a file, nor what appears meanwhile, and leaves nothing if it fails", async () => {
-  const file = join(folder, "taken.sql");
-  const files = readdirSync(folder);
-  const failing = function* () {
-    yield "x";
-    throw new Error("Wrangler failed.");
-  };
-  await expect(writeNew(file, failing())).rejects.toThrow("Wrangler failed.");
-  expect(readdirSync(folder)).toEqual(files);
+it("never overwrites a file, nor what appears meanwhile", async () => {
+  const [file, partial] = [join(folder, "taken.sql"), join(folder, "partial")];
   const slow = function* () {
     writeFileSync(file, "kept");
     yield "x";
   };
-  await expect(writeNew(file, slow())).rejects.toThrow("EEXIST");
-  await expect(writeNew(file, [])).rejects.toThrow(`${file} already exists.`);
+  await expect(writeNew(file, partial, slow())).rejects.toThrow("EEXIST");
+  await expect(writeNew(file, partial, [])).rejects.toThrow(`${file} already exists.`);
   expect(readFileSync(file, "utf8")).toBe("kept");
   if (WINDOWS) return; // Only an administrator can make a link.
   symlinkSync(join(folder, "target"), join(folder, "link"));
-  await expect(writeNew(join(folder, "link"), [])).rejects.toThrow("already exists");
+  await expect(writeNew(join(folder, "link"), partial, [])).rejects.toThrow("already exists");
+});
+
+// Windows has no signals.
+it.skipIf(WINDOWS).each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("a copy is removed at %s", async (signal) => {
+  const copy = join(folder, signal);
+  const program = `
+    import { writeFileSync } from "node:fs";
+    import { removeAtExit } from "./scripts/temporary.ts";
+    removeAtExit(process.argv[1]);
+    writeFileSync(process.argv[1], "Rex");
+    process.kill(process.pid, "${signal}");
+    setInterval(() => {}, 1000);`;
+  const { status } = await outcome(launch(process.execPath, ["--input-type=module", "--eval", program, copy], "."));
+  expect([status, existsSync(copy)]).toEqual([128 + constants.signals[signal], false]);
 });

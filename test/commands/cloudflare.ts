@@ -2,6 +2,7 @@
 // and the environments. One test that reports that it ran replaces those over HTTP. It starts and ends with the test
 // file that imports this.
 
+import { createHash } from "node:crypto";
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -22,10 +23,12 @@ export const cloudflare = {
   serving: {} as Record<string, string | undefined>,
   /** What was uploaded last: a form with the metadata, the script and its source map. */
   upload: "",
+  /** The files of SQL that were uploaded. */
+  files: [] as string[],
 };
 beforeEach(() => {
   const serving = { staging: "earlier", production: "earlier" };
-  Object.assign(cloudflare, { events: [], fails: () => false, serving, upload: "" });
+  Object.assign(cloudflare, { events: [], fails: () => false, serving, upload: "", files: [] });
 });
 
 /** Records an event. Returns whether it succeeds. */
@@ -41,20 +44,27 @@ const API_EVENTS: [request: RegExp, event: string][] = [
   [/^GET .*\/deployments$/, "deployments"],
   [/time_travel/, "bookmark"],
   [/\/query$/, "query"],
+  [/\/import$/, "import"],
   [/^POST .*\/versions/, "upload"],
   [/^POST .*\/deployments$/, "live"],
 ];
 
-/** Satisfies every command of Wrangler, of which each reads some of the members. */
-const resultFor = (database: string) => ({
+/** Satisfies every command of Wrangler, of which each reads some of the members. An import ends when it is polled. */
+const resultFor = (database: string, body: string) => ({
+  at_bookmark: "a-bookmark",
   bindings: [],
   bookmark: "a-bookmark",
   buckets: [],
   default_environment: { script: { last_deployed_from: "wrangler" } },
   deployments: [],
   jwt: "jwt",
+  messages: [],
   resources: { script: {}, script_runtime: {} },
+  result: { meta: { duration: 0, size_after: 0 } },
+  status: body.includes('"poll"') ? "complete" : "active",
   subdomain: "acme",
+  success: true,
+  upload_url: `${origin}/file`,
   uuid: database,
 });
 
@@ -72,9 +82,14 @@ const { origin, close } = await startServer(async (request, response) => {
     const success = !event || (happens(`${environment}: ${event}`) && isAccepted);
     if (event === "live") cloudflare.serving[environment] = commit;
     const list = [{ name: "API_KEY", success, meta: {}, results: [] }];
-    const result = /(query|secrets)$/.test(path) ? list : resultFor(`animal-store-${environment}`);
+    const result = /(query|secrets)$/.test(path) ? list : resultFor(`animal-store-${environment}`, body);
     const errors = success ? [] : [{ code: 7500, message: "as the test wants" }];
     return response.writeHead(success ? 200 : 400).end(JSON.stringify({ success, errors, messages: [], result }));
+  }
+  if (method === "PUT") {
+    cloudflare.files.push(body);
+    // Wrangler compares this.
+    return response.setHeader("ETag", createHash("md5").update(body).digest("hex")).end();
   }
   if (method === "POST") return response.writeHead(happens(body) ? 200 : 500).end();
   response.setHeader("Worker-Version", String(cloudflare.serving[environment]));

@@ -1,11 +1,11 @@
 // Deployments, to a server that replaces Cloudflare: in which order they do what, and where they stop.
 
-import { existsSync, rmSync } from "node:fs";
+import { existsSync, globSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { git } from "../git.ts";
-import { onTerminal } from "../processes.ts";
+import { launch, onTerminal, outcome } from "../processes.ts";
 import { cloudflare, commit, ENV, folder, LOGS, place, runScript } from "./cloudflare.ts";
 
 const deploy = (environment: string, env: NodeJS.Dict<string> = {}) =>
@@ -118,4 +118,41 @@ it("npm run backup reads the deployed database", async () => {
   const { output } = await runScript(["scripts/backup.ts", "production", ".wrangler/backup.sql"]);
   expect(output).toBe("Saved 0 animals of production in .wrangler/backup.sql.\n");
   expect(cloudflare.events).toEqual(["production: query"]);
+});
+
+it("npm run load uploads a file in parts to the deployed database", async () => {
+  const lines = [
+    "-- Animals of staging\n",
+    ...("SELECT 1;\n".repeat(5000).match(/.*\n/g) ?? []),
+    "SELECT 0 AS animals;\n",
+  ];
+  place("animals.sql", lines.join(""));
+  const { status, output } = await runScript(["scripts/load.ts", "staging", "animals.sql"]);
+  rmSync(join(folder, "animals.sql"));
+  expect([status, output]).toEqual([
+    0,
+    expect.stringMatching(/^Part 1 .* is loaded\.\nPart 2 .* is loaded\.\nLoaded animals/),
+  ]);
+  expect(cloudflare.files.map((file) => file.replace(/.*\n/, ""))).toEqual([
+    lines.slice(0, 5000).join(""),
+    lines.slice(5000).join(""),
+  ]);
+  expect(cloudflare.events).toEqual(["staging: import", "staging: query"]);
+});
+
+// Windows has no signals.
+it.skipIf(process.platform === "win32").each([
+  ["load", "staging: import", "README.md"],
+  ["backup", "staging: query", "saved.sql"],
+])("npm run %s leaves no copy of animals after Ctrl-C", async (name, event, file) => {
+  const child = launch(process.execPath, [`scripts/${name}.ts`, "staging", file], folder, ENV);
+  const copies = () => globSync("{.wrangler/load-*,*.partial}", { cwd: folder });
+  let before: string[] = [];
+  cloudflare.fails = (now) => {
+    before = copies();
+    if (now === event) process.kill(-Number(child.pid), "SIGINT");
+    return false;
+  };
+  expect((await outcome(child)).status).not.toBe(0);
+  expect([before.length, copies()]).toEqual([1, []]);
 });

@@ -1,0 +1,47 @@
+// The SQL of the runbook, as an operator would run it: by procedure, and in order.
+
+import { globSync, readFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { expect, it } from "vitest";
+
+const runbook = readFileSync("docs/OPERATIONS.md", "utf8");
+
+/** What an operator fills in. For <statement>, the runbook has some: this one names a trigger. */
+const VALUES: Record<string, string | undefined> = {
+  caller: "API_KEY_SHOP",
+  file: "0002_pets_stay.sql",
+  id: "1",
+  ids: "1, 2",
+  name: "Ada",
+  reason: "A test",
+  statement: /`(DROP TRIGGER \w+)`/.exec(runbook)?.[1],
+  time: "2026-11-20 12:00:00",
+};
+
+/** A database with two animals, and the correction of one that was removed. */
+function openDatabase(): DatabaseSync {
+  const database = new DatabaseSync(":memory:");
+  for (const file of globSync("migrations/*.sql").sort()) database.exec(readFileSync(file, "utf8"));
+  database.exec(`
+    INSERT INTO pets (name, category_id, status, created_by, created_at)
+      VALUES ('Rex', 7, 'sold', 'API_KEY_SHOP', unixepoch()), ('Rex', 7, 'sold', 'API_KEY_SHOP', unixepoch());
+    INSERT INTO corrections (pet_id, reason) VALUES (3, 'A test');
+    CREATE TABLE d1_migrations (name TEXT);
+    INSERT INTO d1_migrations VALUES ('0002_pets_stay.sql');`);
+  return database;
+}
+
+const procedures = runbook.split(/^### /m).flatMap((text) => {
+  const commands = Array.from(text.matchAll(/^ *npx .*--command "(.*)"$/gm), ([, sql = ""]) => sql);
+  return commands.length === 0 ? [] : [{ procedure: text.replace(/\n[\s\S]*/, ""), commands }];
+});
+
+it.each(procedures)("$procedure: each statement finds or changes rows, or changes the schema", ({ commands }) => {
+  const database = openDatabase();
+  const state = database.prepare("SELECT total_changes() || ' ' || schema_version AS state FROM pragma_schema_version");
+  for (const command of commands) {
+    const before = state.get()?.["state"];
+    const rows = database.prepare(command.replaceAll(/<(\w+)>/g, (_, name) => VALUES[name] ?? `<${name}>`)).all();
+    expect(rows.length > 0 || state.get()?.["state"] !== before, command).toBe(true);
+  }
+});
