@@ -91,7 +91,7 @@ export const petPaths: Record<`/${string}`, PathItem> = {
         "Returns a page of animals. If there are more, `Link` has the URL of the next page; follow it until it " +
         "is absent. Any other query parameter is rejected.",
       parameters: queryParameters(PetQuery, petComponents, {
-        limit: "Limits the number of animals that are returned.",
+        limit: "Return at most this many animals.",
         status: "Return only animals with this status.",
         after: "Return only animals with a greater `id`. The URL in `Link` already contains it.",
       }),
@@ -149,7 +149,7 @@ export const petPaths: Record<`/${string}`, PathItem> = {
       tags: [petTag.name],
       summary: "Get an animal",
       description:
-        `From ${REMOVAL} on, this operation returns 410. Until then it returns one animal. Use \`GET /pets\` ` +
+        `Returns one animal until ${REMOVAL}, when the operation is removed, and 410 after that. Use \`GET /pets\` ` +
         "instead, with the `status` filter or, to look up one `id`, with `after` set to the `id` minus 1 " +
         "and `limit` to 1. If that animal does not exist, you get the next one, so check the `id`.",
       deprecated: true,

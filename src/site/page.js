@@ -92,7 +92,9 @@ function enable(details) {
       const ids = [`${details.dataset.operation}-${status}`, `error-${status}`, "errors"];
       const about = ids.find((id) => document.getElementById(id));
       output.replaceChildren(element("a", { href: `#${about}` }, `Status ${status}`), ".");
-      response.append(`${text || "(empty body)"}\n\n`, ...linked(headers, fields, form));
+      // Lines break between members, as in the examples.
+      for (const part of text.split(/(?<=,)(?=["{])/)) response.append(part, element("wbr"));
+      response.append(`${text ? "" : "(empty body)"}\n\n`, ...linked(headers, fields, form));
     }
     if (idempotencyKey?.value)
       output.append(" Sending this again with the same Idempotency-Key does not add a second animal.");

@@ -224,7 +224,7 @@ describe.skipIf(NO_CHROMIUM)(`the page, in Chromium${NO_CHROMIUM}`, () => {
       const [top, bottom] = await page.evaluate<[number, number]>(`(() => {
         const range = document.createRange();
         range.setStart(document.querySelector("#createPet ~ .form output"), 0);
-        range.setEndAfter(document.querySelector("#createPet ~ .form pre > code").firstChild);
+        range.setEndAfter(document.querySelector("#createPet ~ .form pre wbr:last-of-type"));
         const { top, bottom } = range.getBoundingClientRect();
         return [top, bottom];
       })()`);
