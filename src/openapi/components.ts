@@ -1,5 +1,5 @@
-// What the operations of all resources share: complete() adds it, so that no operation can lack it. The example of an
-// error has the message that the service sends: imported from the code that sends it, or taken by running that code.
+// What the operations of all resources share: completeOperations adds it, so that no operation can lack it. The example
+// of an error has the message that the service sends: imported from the code that sends it, or taken by running that.
 
 import * as z from "zod/mini";
 import { KEY_REQUIRED } from "../http/authentication.ts";
@@ -141,7 +141,7 @@ export const sharedErrors = {
 const refer = (name: keyof typeof sharedErrors) => ({ $ref: `#/components/responses/${name}` });
 
 /** The operations of a path with what all have. An operation can replace a response, as getPet does. */
-export function complete(operations: PathItem): Record<string, Operation> {
+export function completeOperations(operations: PathItem): Record<string, Operation> {
   const methods = Object.keys(operations).map((method) => method.toUpperCase());
   const common = {
     401: refer("Unauthorized"),

@@ -2,7 +2,7 @@
 // ahead of time (scripts/build/build.ts): the Worker neither contains nor creates it.
 
 import { INT64 } from "../values/int64.ts";
-import { complete, errorSchemas, type Operation, type ResponseObject, sharedErrors } from "./components.ts";
+import { completeOperations, errorSchemas, type Operation, type ResponseObject, sharedErrors } from "./components.ts";
 import { petComponents, petPaths, petTag } from "./pets.ts";
 import { componentSchemas, mapValues } from "./schemas.ts";
 
@@ -22,7 +22,7 @@ export const description = {
   servers: [{ url: "/v1" }],
   security: [{ apiKey: [] }],
   tags: [petTag],
-  paths: mapValues(petPaths, complete),
+  paths: mapValues(petPaths, completeOperations),
   components: {
     securitySchemes: {
       apiKey: {

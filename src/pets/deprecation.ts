@@ -24,7 +24,7 @@ export function deprecated(operation: Handler): Handler {
   return async (context, env) => {
     const isRemoved = Date.now() >= SUNSET.getTime();
     const result = isRemoved ? Promise.reject(new ApiError("gone", REMOVED)) : operation(context, env);
-    // Rendered here and not in src/index.ts, so that errors have the headers too.
+    // Rendered here and not by the router, so that errors have the headers too.
     const response = await result.catch((thrown: unknown) => renderError(thrown, context));
     return withHeaders(response, DEPRECATION_HEADERS);
   };

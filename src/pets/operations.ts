@@ -25,8 +25,7 @@ export const KEY_USED =
 export async function listPets({ request, url, search }: Context, env: Env): Promise<Response> {
   const [query] = validated(PetQuery.safeParse(parseQuery(search)));
   const session = openSession(env.DB, bookmarkIn(request));
-  const { after: _, ...parameters } = query;
-  const { page, link } = toPage(url, parameters, await selectPets(session, query), idIn);
+  const { page, link } = toPage(url, query, await selectPets(session, query), idIn);
   return json(page, 200, { ...bookmarkHeaderOf(session), ...link });
 }
 

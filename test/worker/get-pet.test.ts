@@ -76,11 +76,15 @@ describe("getPet, on its last day", () => {
   });
 });
 
-it("getPet is one round trip that reads 1 row, found or not", async () => {
+it("getPet is one round trip that reads 1 row, and has a bookmark, found or not", async () => {
   await insertRows(10);
   const { DB, trips } = recorded(env.DB);
-  expect((await call("/v1/pets/5", { bindings: { DB } })).status).toBe(200);
-  expect((await call("/v1/pets/11", { bindings: { DB } })).status).toBe(404);
+  const answers = [await call("/v1/pets/5", { bindings: { DB } }), await call("/v1/pets/11", { bindings: { DB } })];
+  const bookmarked = answers.map(({ status, headers }) => [status, headers.has("x-d1-bookmark")]);
+  expect(bookmarked).toEqual([
+    [200, true],
+    [404, true],
+  ]);
   const cost = { rows_read: 1, rows_written: 0 };
   expect(trips).toMatchObject([cost, cost]);
 });

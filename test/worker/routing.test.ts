@@ -91,8 +91,9 @@ it.each(["/v1/pets", "/v1/pets/1", "/nothing"])("OPTIONS %s gets the same 204, w
   const answer = await call(path, { method: "OPTIONS", authorization: null });
   expect(answer.status).toBe(204);
   expect(answer.text).toBe("");
+  const methods = new Set(["HEAD", "OPTIONS", ...describedOperations.map(({ method }) => method)]);
   expect(Object.fromEntries(answer.headers)).toMatchObject({
-    "access-control-allow-methods": "GET, HEAD, OPTIONS, POST",
+    "access-control-allow-methods": [...methods].sort().join(", "),
     "access-control-allow-headers": "Authorization, Content-Type, Idempotency-Key, x-d1-bookmark",
     "access-control-max-age": "86400",
   });
