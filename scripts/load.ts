@@ -39,7 +39,7 @@ export async function* partsOf(
     [part, lines, bytes] = ["", 0, 0];
   }
   if (isBackup && !/^SELECT \d+ AS animals;\s*$/.test(last))
-    throw new Error("This file is incomplete: its last line does not say how many animals it has. Get the whole file.");
+    throw new Error("This file is incomplete: its last line must say how many animals it has. Get all of it first.");
   if (part) yield `-- Part ${++count} (${now})\n${part}`;
 }
 
