@@ -96,7 +96,7 @@ if (import.meta.main) {
   try {
     const [name, ...more] = process.argv.slice(2);
     const environment = ENVIRONMENTS.find((known) => known === name);
-    if (more.length > 0 || (name && !environment))
+    if (more.length > 0 || (name !== undefined && !environment))
       throw new Error("usage: npm run deploy, or npm run deploy:<environment>");
     const commit = requireCleanCommit();
     const serving = environment

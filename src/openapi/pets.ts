@@ -63,8 +63,8 @@ export const petComponents = {
     description: "An animal in the store.",
     properties: {
       id:
-        "Identifies the animal: the Unix time in milliseconds at which it was added or, if that was taken, the next. " +
-        "Identifiers increase, are never given twice, and do not fit into 32 bits.",
+        "Identifies the animal: the Unix time in milliseconds at which it was added or, if the store has that or a " +
+        "greater one, the next. Identifiers increase, are never given twice, and do not fit into 32 bits.",
       ...PROPERTIES,
     },
     example: REX,

@@ -22,8 +22,8 @@ function jsonIn(row: Record<string, unknown> | undefined): string {
   return json;
 }
 
-// The id is the Unix time in milliseconds or, if the store has that id or a greater one, the next. So ids increase, and
-// none is given twice, even if an operator brings back an earlier state: the clock has gone on.
+// The id is the Unix time in milliseconds or, if the store has that id or a greater one, the next after the greatest.
+// So ids increase, and none is given twice, even if an operator brings back an earlier state: the clock has gone on.
 //
 // A key that already has a row keeps that row: on conflict, an update that changes nothing, because DO NOTHING would
 // return no row. `matches` tells whether the stored row has the values that were sent.

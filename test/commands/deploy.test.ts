@@ -106,6 +106,7 @@ const WHERE = "An API key of production is required: enter it on a terminal";
 
 it.each([
   ["an unknown environment", ["demo"], "key", "usage: "],
+  ["an empty environment", [""], "key", "usage: "],
   ["no key", ["production"], "", `${WHERE}, or set the environment variable API_KEY.`],
   ["staging's key alone", [], "key", `${WHERE} (without one, run npm run deploy:staging, and then`],
 ])("does nothing with %s", async (_, args, API_KEY, message) => {
