@@ -6,11 +6,12 @@
 // printed.
 
 import assert from "node:assert/strict";
-import { globSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import { unstable_readConfig as readConfig } from "wrangler";
 import { LOCAL_KEY } from "../dev-server.ts";
 import { run } from "../processes.ts";
+import { TABLES } from "../tables.ts";
 
 const ROUNDS = 41; // odd, for the median
 
@@ -62,9 +63,7 @@ const options = convertV4MiniflareOptions({
 });
 const runtime = new Miniflare(options);
 const origin = await runtime.ready;
-const migrations = globSync("migrations/*.sql").sort();
-const sql = [...migrations.map((file) => readFileSync(file, "utf8")), FILL, ...PAGES];
-await fetch(origin, { method: "PUT", body: sql.join("\n") });
+await fetch(origin, { method: "PUT", body: [TABLES, FILL, ...PAGES].join("\n") });
 
 /** The last response of a batch, and the milliseconds that each call took. */
 async function call(subject: string, { calls, path, body }: Measured) {

@@ -1,6 +1,6 @@
 // Backups: that they keep every animal, exactly, and that they are loaded, again and again.
 
-import { existsSync, mkdtempSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -11,6 +11,7 @@ import { sqlOf, writeNew } from "../../scripts/backup.ts";
 import { partsOf } from "../../scripts/load.ts";
 import { copyProject, removeProject } from "../dev-server.ts";
 import { launch, outcome } from "../processes.ts";
+import { TABLES } from "../tables.ts";
 
 const WINDOWS = process.platform === "win32";
 const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
@@ -21,7 +22,7 @@ type Row = [name: string, categoryId: bigint, status: string, key: string | null
 /** A database with the project's tables. */
 function openDatabase(...rows: Row[]): DatabaseSync {
   const database = new DatabaseSync(":memory:");
-  for (const file of readdirSync("migrations").sort()) database.exec(readFileSync(`migrations/${file}`, "utf8"));
+  database.exec(TABLES);
   const insert = database.prepare(`INSERT INTO pets
     (name, category_id, status, idempotency_key, created_by, created_at) VALUES (?, ?, ?, ?, ?, ?)`);
   for (const row of rows) insert.run(...row);
@@ -162,8 +163,7 @@ describe("npm run load", () => {
     const npm = (...args: string[]) => outcome(launch("npm", ["run", "--silent", ...args], project));
     const [file, saved, bad] = [join(folder, "edges.sql"), join(folder, "saved.sql"), join(folder, "bad.sql")];
     const backup = save(openDatabase(...EDGES));
-    const tables = readdirSync("migrations").map((name) => readFileSync(`migrations/${name}`, "utf8"));
-    writeFileSync(file, [...tables, ...backup, ...backup].join(""));
+    writeFileSync(file, [TABLES, ...backup, ...backup].join(""));
     expect(await npm("load", "--", "local", file)).toMatchObject({
       status: 0,
       output: expect.stringContaining(`local has ${EDGES.length} animals now, and the last id is ${EDGES.length}.`),

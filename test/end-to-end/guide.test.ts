@@ -1,7 +1,7 @@
 // Runs every example of the page as a reader pastes it, so a reader's first calls work in each language and get what
 // the page shows. Then something goes wrong, and a program must fail and say why. Some things are replaced: lists start
-// after the animals that earlier tests and runs have added, where nothing answers, 30 seconds are 1, and a program that
-// retries waits less, or retries less often.
+// after the animals that earlier tests and runs have added, a request that gets no response ends after 1 second instead
+// of 30, and a program that retries waits less, or retries less often.
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

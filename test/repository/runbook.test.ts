@@ -1,8 +1,9 @@
 // The SQL of the runbook, as an operator would run it: by procedure, and in order.
 
-import { globSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, it } from "vitest";
+import { TABLES } from "../tables.ts";
 
 const runbook = readFileSync("docs/OPERATIONS.md", "utf8");
 
@@ -21,8 +22,7 @@ const VALUES: Record<string, string | undefined> = {
 /** A database with two animals, and the correction of one that was removed. */
 function openDatabase(): DatabaseSync {
   const database = new DatabaseSync(":memory:");
-  for (const file of globSync("migrations/*.sql").sort()) database.exec(readFileSync(file, "utf8"));
-  database.exec(`
+  database.exec(`${TABLES}
     INSERT INTO pets (name, category_id, status, created_by, created_at)
       VALUES ('Rex', 7, 'sold', 'API_KEY_SHOP', unixepoch()), ('Rex', 7, 'sold', 'API_KEY_SHOP', unixepoch());
     INSERT INTO corrections (pet_id, reason) VALUES (3, 'A test');

@@ -40,7 +40,7 @@ export async function call(path: string, options: RequestOptions = {}): Promise<
   const headers = new Headers(init.headers);
   if (authorization !== null) headers.set("Authorization", authorization);
   const request = new Request(origin + path, { ...init, headers });
-  // Without a rate limit, unless the test has one of its own: all tests are one caller.
+  // All tests are one caller, so there is a rate limit only if a test sets it.
   const all = { ...env, RATE_LIMIT: undefined, ...bindings };
   const existing = Object.entries(all).filter(([, binding]) => binding !== undefined);
   const response = await service.fetch(request, Object.fromEntries(existing) as unknown as Env);
