@@ -43,7 +43,7 @@ export async function* partsOf(
   if (part) yield `-- Part ${++count} (${now})\n${part}`;
 }
 
-/** Whether a first line is that of a backup, which must be of this environment. Animals from elsewhere have none. */
+/** Whether a first line is that of a backup, which must be of this environment. */
 function namesEnvironment(firstLine: string, environment: string): boolean {
   const [, source] = /^\ufeff?-- Animals of (\S+)/.exec(firstLine) ?? [];
   if (source === undefined || source === environment) return source !== undefined;

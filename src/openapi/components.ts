@@ -69,14 +69,14 @@ export const jsonContent = (name: string, example: unknown): Content => ({
   "application/json": { schema: { $ref: `#/components/schemas/${name}` }, example },
 });
 
-/** The response of an operation that has used the store. `headers`: those of its own. */
+/** The response of an operation that has used the store. `headers`: in addition to the common ones. */
 export const successResponse = (description: string, content?: Content, headers: HeaderMap = {}): ResponseObject => ({
   description,
   headers: { ...bookmarkHeader, ...headers, ...commonHeaders(200) },
   content,
 });
 
-/** An error response, whose example has this message. `headers`: those of its own. */
+/** An error response, whose example has this message. `headers`: in addition to the common ones. */
 export const errorResponse = (
   code: ErrorCode,
   message: string,
