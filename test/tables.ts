@@ -2,8 +2,11 @@
 
 import { globSync, readFileSync } from "node:fs";
 
-/** The SQL of all migrations, in their order. */
-export const TABLES = globSync("migrations/*.sql")
-  .sort()
-  .map((file) => readFileSync(file, "utf8"))
-  .join("\n");
+/** The SQL of all migrations of a checkout, in their order. */
+export const tablesOf = (folder: string): string =>
+  globSync(`${folder}/migrations/*.sql`)
+    .sort()
+    .map((file) => readFileSync(file, "utf8"))
+    .join("\n");
+
+export const TABLES = tablesOf(".");
