@@ -5,7 +5,7 @@
 import { lstatSync } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";
 import { parseArguments } from "./environment.ts";
-import { removeAtExit } from "./temporary.ts";
+import { removeAtExit } from "./remove-at-exit.ts";
 import { queryRows } from "./wrangler.ts";
 
 // Animals. The longest have some 9 KB, and D1 returns at most 50 MB. Each page starts Wrangler, which takes a second.
@@ -22,7 +22,7 @@ type OnPage = (count: number, id: string, lastId: string) => void;
  * statement, because Wrangler refuses a file of comments alone. A new column is covered by itself. `query` runs a
  * SELECT. Throws if the last animals are removed meanwhile.
  */
-export function* sqlOf(
+export function* backupLines(
   environment: string,
   query: (sql: string) => Row[],
   onPage: OnPage = () => {},
@@ -82,7 +82,7 @@ if (import.meta.main) {
     const { environment, file } = parseArguments("backup");
     const partial = `${file}.${process.pid}.partial`;
     removeAtExit(partial);
-    const sql = sqlOf(environment, (query) => queryRows(environment, query), show);
+    const sql = backupLines(environment, (query) => queryRows(environment, query), show);
     await writeNew(file, partial, sql);
     console.log(`Saved ${saved} of ${environment} in ${file}.`);
   } catch (failure) {

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { requireCleanCommit } from "./commit.ts";
 import { ENVIRONMENTS, type Environment } from "./environment.ts";
 import { readKey } from "./read-key.ts";
-import { waitUntilServed } from "./serving.ts";
+import { waitUntilServed } from "./wait-for-commit.ts";
 import { runNode, wrangler } from "./wrangler.ts";
 
 const ROOT = join(import.meta.dirname, "..");

@@ -6,7 +6,7 @@ import { createReadStream } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArguments } from "./environment.ts";
-import { removeAtExit } from "./temporary.ts";
+import { removeAtExit } from "./remove-at-exit.ts";
 import { executeSql, queryRows } from "./wrangler.ts";
 
 const FOLDER = join(import.meta.dirname, "../.wrangler");

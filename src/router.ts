@@ -3,7 +3,7 @@
 // becomes an error response.
 
 import { Router } from "itty-router/Router";
-import { authenticate, nameKey } from "./http/authentication.ts";
+import { addKeyName, authenticate } from "./http/authentication.ts";
 import { renderError } from "./http/errors.ts";
 import { rejectWhileClosed } from "./http/maintenance.ts";
 import { rejectPlainHttp } from "./http/plain-http.ts";
@@ -14,7 +14,7 @@ import { deprecated } from "./pets/deprecation.ts";
 import { createPet, getPet, listPets } from "./pets/operations.ts";
 
 // The functions that take `router.routes` read it when a request arrives, so it has every route by then.
-export const router = Router<IncomingRequest, [Env]>({ catch: renderError, finally: [nameKey] });
+export const router = Router<IncomingRequest, [Env]>({ catch: renderError, finally: [addKeyName] });
 
 router
   .options("*", preflight(router.routes))

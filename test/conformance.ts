@@ -2,8 +2,8 @@
 // that a test gets through worker/call.ts or end-to-end/send.ts goes through here, so the two cannot drift apart.
 
 import { type Schema, Validator } from "@cfworker/json-schema";
+import { description, operations } from "../src/description.ts";
 import { type ErrorCode, STATUS } from "../src/http/errors.ts";
-import { description, operations } from "../src/openapi/document.ts";
 import { printJson } from "../src/values/json.ts";
 
 /** What JSON.parse makes of it: bigints become numbers. */
@@ -61,12 +61,13 @@ export function expectDescribed(method: string, path: string, answer: Answer): v
 
 function responseTo(method: string, path: string, status: number): DescribedResponse | undefined {
   const { pathname } = new URL(path, "https://store.example");
-  const atPath = describedOperations.filter((operation) => matches(operation.path, pathname));
-  const requested = atPath.find((operation) => operation.method === (method === "HEAD" ? "GET" : method)) ?? atPath[0];
+  const requested = describedOperations.find(
+    (operation) => matches(operation.path, pathname) && operation.method === (method === "HEAD" ? "GET" : method),
+  );
   if (requested) return requested.responses[status];
-  // Elsewhere there are the errors that operations share, and a 404. What is described of a 500 holds for that, too: an
-  // Error, with API-Key-Name or, outside /v1, without it.
-  const similar = status === 404 ? 500 : status;
+  // Any other request gets the errors that operations share, a 404 or a 405. What is described of a 500 holds for the
+  // latter, too: an Error, with API-Key-Name or, outside /v1, without it.
+  const similar = status === 404 || status === 405 ? 500 : status;
   return [401, 403, 429, 500, 503].includes(similar) ? describedOperations[0]?.responses[similar] : undefined;
 }
 

@@ -1,9 +1,9 @@
 // The facts of the OpenAPI description as Markdown, for the guide: each operation complete in itself, with its form,
 // objects, and one table of errors. A keyword that is not known here stops the build.
 
+import { description, operations } from "../../src/description.ts";
 import { BOOKMARK_HEADER } from "../../src/http/bookmark.ts";
 import { STATUS } from "../../src/http/errors.ts";
-import { description, operations } from "../../src/openapi/document.ts";
 import type { JsonSchema, Parameter } from "../../src/openapi/schemas.ts";
 import { printJson } from "../../src/values/json.ts";
 
@@ -132,9 +132,10 @@ function rulesOf({ name, in: place, required, schema }: Field): string {
 
 /** A table of the errors of all operations. If their texts about one differ, each text names its operations. */
 function describeErrors(): string {
-  const rows = Object.entries(STATUS).map(([code, status]) => {
+  const rows = Object.entries(STATUS).flatMap(([code, status]) => {
     const textOf = ({ responses }: Operation) => responses[status]?.description ?? "";
     const groups = [...Map.groupBy(operations.filter(textOf), textOf)];
+    if (groups.length === 0) return [];
     const linksTo = (group: Operation[]) => group.map(({ operationId: id }) => `[${id}](#${id})`).join(", ");
     const texts = groups.map(([text, group]) => (groups.length > 1 ? `${linksTo(group)}: ${text}` : text));
     return `| ${linkToItself(`error-${status}`, String(status))} | \`${code}\`: ${texts.join("<br>")} |`;

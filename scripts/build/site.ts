@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { Marked, type Token, type Tokens } from "marked";
-import { description } from "../../src/openapi/document.ts";
+import { description } from "../../src/description.ts";
 import { printJson } from "../../src/values/json.ts";
 import { referenceOf } from "./reference.ts";
 

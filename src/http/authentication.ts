@@ -14,7 +14,7 @@ export const CHALLENGE = 'Bearer realm="animal-store"';
 export const INVALID_TOKEN = `${CHALLENGE}, error="invalid_token"`;
 export const KEY_REQUIRED = "An API key is required: send it as Authorization: Bearer <API_KEY>.";
 
-const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/; // b64token, RFC 6750, section 2.1
+const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/; // b64token, RFC 6750, section 2.1
 // Characters of a key, of one byte each. Guesses are not limited, so a key that can be guessed is not valid.
 const MIN_LENGTH = 16;
 const MAX_LENGTH = 512;
@@ -66,7 +66,7 @@ export function authenticate(incoming: IncomingRequest, env: Env): void {
 }
 
 /** Names the key of a request in its response, if the key is valid. */
-export function nameKey(response: Response, { apiKey }: IncomingRequest): void {
+export function addKeyName(response: Response, { apiKey }: IncomingRequest): void {
   if (apiKey) response.headers.set(KEY_NAME_HEADER, apiKey.name);
 }
 
@@ -108,7 +108,7 @@ const VALUE = `a key has ${MIN_LENGTH} to ${MAX_LENGTH} letters, digits and -._~
 
 const whyIgnored = (name: string): string => `Secret ${name} is ignored: ${isSecretName(name) ? VALUE : NAME}.`;
 
-const isKey = (text: string): boolean => text.length >= MIN_LENGTH && text.length <= MAX_LENGTH && TOKEN.test(text);
+const isKey = (text: string): boolean => text.length >= MIN_LENGTH && text.length <= MAX_LENGTH && B64TOKEN.test(text);
 
 const encoder = new TextEncoder();
 

@@ -2,7 +2,7 @@
 // rows as the first. The link to the next page is a header (RFC 8288), and the body stays an array.
 
 import * as z from "zod/mini";
-import { CANONICAL, Int64Text } from "../values/int64.ts";
+import { CANONICAL_INTEGER, Int64Text } from "../values/int64.ts";
 import { mustBeError } from "../values/wording.ts";
 import { singleParameter } from "./query.ts";
 
@@ -12,7 +12,9 @@ const RANGE_ERROR = mustBeError(IN_RANGE);
 
 const PageSize = z.pipe(
   z.pipe(
-    z.string().check(z.regex(CANONICAL, mustBeError(`${IN_RANGE} in decimal digits, without a sign or leading zeros`))),
+    z
+      .string()
+      .check(z.regex(CANONICAL_INTEGER, mustBeError(`${IN_RANGE} in decimal digits, without a sign or leading zeros`))),
     z.transform(Number),
   ),
   z.int(RANGE_ERROR).check(z.minimum(SIZE.smallest, RANGE_ERROR), z.maximum(SIZE.largest, RANGE_ERROR)),

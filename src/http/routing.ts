@@ -58,7 +58,7 @@ export function unrouted(routes: RouteEntry[]): (incoming: IncomingRequest) => n
     const methods = methodsOf(routes.filter(([, pattern]) => pattern.test(pathname)));
     if (methods.length === 0) throw notFound(`Try ${startingPoints(routes)}, or see the guide at /.`);
     const allow = allowedMethods(methods);
-    throw new ApiError("method_not_allowed", notAllowedMessage(method, allow), { Allow: allow });
+    throw new ApiError("method_not_allowed", `${method} is not allowed here; use ${allow}.`, { Allow: allow });
   };
 }
 
@@ -77,11 +77,9 @@ const methodsOf = (routes: RouteEntry[]): string[] =>
   routes.map(([method]) => method).filter((method) => !["ALL", "OPTIONS"].includes(method));
 
 /** The value of Allow for a path whose operations have these methods. */
-export function allowedMethods(methods: string[]): string {
+function allowedMethods(methods: string[]): string {
   return [...new Set(["OPTIONS", ...methods, ...(methods.includes("GET") ? ["HEAD"] : [])])].sort().join(", ");
 }
-
-export const notAllowedMessage = (method: string, allow: string) => `${method} is not allowed here; use ${allow}.`;
 
 const notFound = (hint: string) => new ApiError("not_found", `There is nothing at this path. ${hint}`);
 

@@ -1,4 +1,4 @@
-// What the operations of all resources share: completeOperations adds it, so that no operation can lack it. The example
+// What the operations of all resources share: completeOperation adds it, so that no operation can lack it. The example
 // of an error has the message that the service sends: imported from the code that sends it, or taken by running that.
 
 import * as z from "zod/mini";
@@ -7,9 +7,7 @@ import { ApiError, type ErrorCode, FAILED, STATUS } from "../http/errors.ts";
 import { IDEMPOTENCY_HEADER } from "../http/idempotency.ts";
 import { PLAIN_HTTP } from "../http/plain-http.ts";
 import { TOO_MANY } from "../http/rate-limit.ts";
-import { allowedMethods, notAllowedMessage } from "../http/routing.ts";
 import {
-  allowHeader,
   bookmarkHeader,
   bookmarkParameter,
   challengeHeader,
@@ -17,7 +15,7 @@ import {
   type HeaderMap,
   retryAfterHeader,
 } from "./headers.ts";
-import { type JsonSchema, mapValues, type Parameter } from "./schemas.ts";
+import type { JsonSchema, Parameter } from "./schemas.ts";
 
 export interface Content {
   "application/json": { schema: JsonSchema; example: unknown };
@@ -140,32 +138,16 @@ export const sharedErrors = {
 
 const refer = (name: keyof typeof sharedErrors) => ({ $ref: `#/components/responses/${name}` });
 
-/** The operations of a path with what all have. An operation can replace a response, as getPet does. */
-export function completeOperations(operations: PathItem): Record<string, Operation> {
-  const methods = Object.keys(operations).map((method) => method.toUpperCase());
-  const common = {
+/** An operation with what all have. It can replace a response, as getPet does. */
+export const completeOperation = (operation: Operation): Operation => ({
+  ...operation,
+  parameters: [...operation.parameters, bookmarkParameter],
+  responses: {
     401: refer("Unauthorized"),
     403: refer("Forbidden"),
-    405: methodNotAllowed(methods),
     429: refer("TooManyRequests"),
     500: refer("InternalError"),
     503: refer("ServiceUnavailable"),
-  };
-  return mapValues(operations, (operation) => ({
-    ...operation,
-    parameters: [...operation.parameters, bookmarkParameter],
-    responses: { ...common, ...operation.responses },
-  }));
-}
-
-/** A 405 of a path whose operations have these methods. */
-function methodNotAllowed(methods: string[]): ResponseObject {
-  const allow = allowedMethods(methods);
-  const [other = ""] = ["PUT", "PATCH", "DELETE", "POST"].filter((method) => !methods.includes(method));
-  return errorResponse(
-    "method_not_allowed",
-    notAllowedMessage(other, allow),
-    "The path does not support this method. Use one of those in `Allow`: HEAD is allowed wherever GET is.",
-    allowHeader(allow),
-  );
-}
+    ...operation.responses,
+  },
+});

@@ -68,11 +68,6 @@ export const challengeHeader: HeaderMap = {
   }),
 };
 
-/** `allow`: the value for a path. */
-export const allowHeader = (allow: string): HeaderMap => ({
-  Allow: fixedHeader("Present on a 405: the methods that the path supports (RFC 9110).", allow),
-});
-
 export const retryAfterHeader: HeaderMap = {
   "Retry-After": header("Seconds to wait before a retry.", { type: "integer", minimum: 1 }),
 };

@@ -3,7 +3,7 @@
 import * as z from "zod/mini";
 import { openSession } from "../d1/database.ts";
 import { JsonBody, readBody } from "../http/body.ts";
-import { bookmarkIn, bookmarkHeaderOf } from "../http/bookmark.ts";
+import { bookmarkHeaderOf, bookmarkIn } from "../http/bookmark.ts";
 import { ApiError, validated } from "../http/errors.ts";
 import { IDEMPOTENCY_HEADER, IdempotencyKey } from "../http/idempotency.ts";
 import { toPage } from "../http/paging.ts";
@@ -11,7 +11,8 @@ import { parseQuery } from "../http/query.ts";
 import { json } from "../http/responses.ts";
 import type { Context } from "../http/routing.ts";
 import { parseInt64 } from "../values/int64.ts";
-import { NewPet, PetQuery } from "./pet.ts";
+import { NewPet } from "./pet.ts";
+import { PetQuery } from "./pet-query.ts";
 import { idIn, insertPet, selectPet, selectPets } from "./store.ts";
 
 const OptionalKey = z.optional(IdempotencyKey);

@@ -1,11 +1,8 @@
-// What an animal is and what a query for animals may contain. Types, validation and description all derive from these
-// schemas.
+// What an animal is. Types, validation and description all derive from these schemas.
 
 import * as z from "zod/mini";
-import { afterParameter, limitParameter } from "../http/paging.ts";
-import { singleParameter } from "../http/query.ts";
 import { Int64 } from "../values/int64.ts";
-import { mustBeError, unknownNamesError } from "../values/wording.ts";
+import { mustBeError } from "../values/wording.ts";
 
 const STATUSES = ["available", "pending", "sold"] as const;
 
@@ -33,12 +30,3 @@ export type NewPet = z.infer<typeof NewPet>;
 
 export const Pet = z.object({ id: Int64, ...NewPet.shape, status: PetStatus });
 export type Pet = z.infer<typeof Pet>;
-
-const parameters = {
-  limit: limitParameter,
-  status: z.optional(singleParameter(PetStatus)),
-  after: afterParameter,
-};
-
-export const PetQuery = z.strictObject(parameters, unknownNamesError("query parameter", parameters));
-export type PetQuery = z.infer<typeof PetQuery>;

@@ -3,7 +3,8 @@
 
 import { runStatement } from "../d1/database.ts";
 import { INT64 } from "../values/int64.ts";
-import type { NewPet, PetQuery } from "./pet.ts";
+import type { NewPet } from "./pet.ts";
+import type { PetQuery } from "./pet-query.ts";
 
 /** The JSON of a row. SQLite builds it, because D1 returns integers as JavaScript numbers, rounded beyond 2^53. */
 export const PET_JSON = "json_object('id', id, 'name', name, 'categoryId', category_id, 'status', status)";

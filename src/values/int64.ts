@@ -11,7 +11,7 @@ const QUOTED_ERROR = mustBeError(`a JSON number without quotes: ${AN_INT64}`);
 const FORM_ERROR = mustBeError("an integer in decimal digits, without a plus sign, leading zeros or -0");
 
 /** An integer in decimal digits, without a plus sign, leading zeros or -0. */
-export const CANONICAL = /^(0|-?[1-9]\d*)$/;
+export const CANONICAL_INTEGER = /^(0|-?[1-9]\d*)$/;
 
 export const Int64 = z.int64({
   error: (issue) => (typeof issue.input === "string" ? QUOTED_ERROR : INT64_ERROR).error(issue),
@@ -20,7 +20,7 @@ export const Int64 = z.int64({
 /** An int64 in its canonical decimal form, as in a URL. */
 export const Int64Text = z.pipe(
   z.pipe(
-    z.string().check(z.regex(CANONICAL, FORM_ERROR)),
+    z.string().check(z.regex(CANONICAL_INTEGER, FORM_ERROR)),
     z.transform((digits: string) => BigInt(digits)),
   ),
   Int64,

@@ -7,7 +7,7 @@ export const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false })
 /** Matches every number that JSON.parse may round (more than 15 digits, or an exponent), and some other text. */
 const MAY_BE_ROUNDED = /[\d.]{16}|\de/i;
 /** A bracket, or a string with the number that follows it if it is the name of one. */
-const TOKEN = /[[\]{}]|("(?:[^"\\]|\\.)*")(?:\s*:\s*(-?\d[^\s,}]*))?/g;
+const JSON_TOKEN = /[[\]{}]|("(?:[^"\\]|\\.)*")(?:\s*:\s*(-?\d[^\s,}]*))?/g;
 
 /**
  * Parses JSON. The integers that are members of the outermost object become bigints, however they are written: `1.0`
@@ -34,7 +34,7 @@ function convertFromNumbers(members: Record<string, unknown>): void {
 
 function convertFromText(members: Record<string, unknown>, text: string): void {
   let depth = 0;
-  for (const [token, name = "", number] of text.matchAll(TOKEN)) {
+  for (const [token, name = "", number] of text.matchAll(JSON_TOKEN)) {
     if (token === "{" || token === "[") depth++;
     else if (token === "}" || token === "]") depth--;
     else if (depth === 1 && number) setInteger(members, JSON.parse(name), number);

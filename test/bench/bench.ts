@@ -2,7 +2,7 @@
 // service of a different checkout, such as a worktree of main: a ratio of 1 means that both cost the same.
 //
 // The cost is Worker time, without the network and the simulator of D1, which would hide it. Both services run in one
-// isolate, each on a database with the migrations of its checkout. They take turns, so that a slow moment of the machine
+// isolate, each on a database with the migrations of its checkout. They take turns, so a slow moment of the machine
 // affects both alike, and the median of all rounds ignores it.
 
 import assert from "node:assert/strict";

@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { Readable } from "node:stream";
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
-import { sqlOf, writeNew } from "../../scripts/backup.ts";
+import { backupLines, writeNew } from "../../scripts/backup.ts";
 import { partsOf } from "../../scripts/load.ts";
 import { copyProject, removeProject } from "../dev-server.ts";
 import { launch, outcome } from "../processes.ts";
@@ -30,7 +30,7 @@ function openDatabase(...rows: Row[]): DatabaseSync {
 }
 
 /** A backup: the environment, a line for each animal, and their number. */
-const save = (database: DatabaseSync) => [...sqlOf("local", (sql) => database.prepare(sql).all())];
+const save = (database: DatabaseSync) => [...backupLines("local", (sql) => database.prepare(sql).all())];
 const linesOf = (database: DatabaseSync) => save(database).slice(1, -1);
 
 /** Every row, to the last digit and byte. */
@@ -94,7 +94,7 @@ function saveMany(meanwhile: string): string[] {
     store.exec(meanwhile);
     return rows;
   };
-  return [...sqlOf("local", query)];
+  return [...backupLines("local", query)];
 }
 
 it("has the animals that were there at the start, in the order of ids, while callers add more", () => {
@@ -215,7 +215,7 @@ it.skipIf(WINDOWS).each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("a copy is rem
   const copy = join(folder, signal);
   const program = `
     import { writeFileSync } from "node:fs";
-    import { removeAtExit } from "./scripts/temporary.ts";
+    import { removeAtExit } from "./scripts/remove-at-exit.ts";
     removeAtExit(process.argv[1]);
     writeFileSync(process.argv[1], "Rex");
     process.kill(process.pid, "${signal}");

@@ -98,11 +98,11 @@ const { origin, close } = await startServer(async (request, response) => {
   return response.writeHead(401).end();
 });
 
-/** Leads fetch to the server for the addresses that Wrangler reports. */
-const LEAD = `
+/** Sends requests to this server instead of the addresses that Wrangler reports. */
+const REDIRECT_FETCH = `
   const { fetch } = globalThis;
-  const lead = (url) => String(url).replace(/^https:..(.*).acme.workers.dev/, "${origin}/$1");
-  globalThis.fetch = (url, init) => fetch(lead(url), init);`;
+  const redirected = (url) => String(url).replace(/^https:..(.*).acme.workers.dev/, "${origin}/$1");
+  globalThis.fetch = (url, init) => fetch(redirected(url), init);`;
 
 const REPORTING_TEST = `
   import { expect, inject, it } from "vitest";
@@ -120,10 +120,10 @@ export const place = (file: string, content = "") => writeFileSync(join(folder, 
 
 for (const file of globSync("test/end-to-end/*.test.ts", { cwd: folder })) rmSync(join(folder, file));
 place("test/end-to-end/smoke.test.ts", REPORTING_TEST);
-place("lead.mjs", LEAD);
+place("redirect-fetch.mjs", REDIRECT_FETCH);
 // A second instead of three minutes.
-const serving = readFileSync("scripts/serving.ts", "utf8");
-place("scripts/serving.ts", serving.replace(/(?<=PATIENCE = )[\d_]+/, "1_000"));
+const waiting = readFileSync("scripts/wait-for-commit.ts", "utf8");
+place("scripts/wait-for-commit.ts", waiting.replace(/(?<=PATIENCE = )[\d_]+/, "1_000"));
 // Nothing here needs the page.
 place("scripts/build/build.ts");
 mkdirSync(join(folder, "dist/site"), { recursive: true });
@@ -146,7 +146,7 @@ export const ENV = {
   CLOUDFLARE_API_KEY: "none",
   CLOUDFLARE_API_TOKEN: "none",
   CLOUDFLARE_EMAIL: "none",
-  NODE_OPTIONS: `--import ${pathToFileURL(join(folder, "lead.mjs"))}`,
+  NODE_OPTIONS: `--import ${pathToFileURL(join(folder, "redirect-fetch.mjs"))}`,
   WRANGLER_CI_OVERRIDE_NAME: "a-different-worker",
   WRANGLER_LOG_PATH: LOGS,
 };

@@ -10,11 +10,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { description } from "../../src/description.ts";
 import { RETRY_AFTER } from "../../src/http/rate-limit.ts";
 import { ALLOWED_HEADERS } from "../../src/http/responses.ts";
-import { description } from "../../src/openapi/document.ts";
-import { REMOVAL } from "../../src/openapi/pets.ts";
 import { DEPRECATION_HEADERS } from "../../src/pets/deprecation.ts";
+import { REMOVAL } from "../../src/pets/pet-description.ts";
 import { INT64 } from "../../src/values/int64.ts";
 import { launch, outcome } from "../processes.ts";
 import { startServer } from "../server.ts";
@@ -161,7 +161,7 @@ it("states the same limits, dates and headers as the service", () => {
   const day = deprecated.toLocaleDateString("en-GB", { dateStyle: "long", timeZone: "UTC" });
   const facts = [
     `has been deprecated since ${day}, and will be removed on ${REMOVAL}`,
-    `## Versions\n\n**${description.info.version}**`,
+    `published, as version ${description.info.version}.`,
     `any value from ${INT64.minimum} to ${INT64.maximum} is exact`,
     `\`Retry-After: ${RETRY_AFTER}\``,
   ];

@@ -6,7 +6,7 @@ import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { INT64 } from "../../src/values/int64.ts";
 import { describedOperations } from "../conformance.ts";
-import { ELSEWHERE, expectAccessible, openPage, NO_CHROMIUM } from "./chromium.ts";
+import { ELSEWHERE, expectAccessible, NO_CHROMIUM, openPage } from "./chromium.ts";
 import { API_KEY, addAnimal, IS_DEPLOYED, IS_REMOVED, ORIGIN } from "./service.ts";
 
 const GUIDE = readFileSync("src/site/guide.md", "utf8");

@@ -3,7 +3,8 @@
 
 import fc, { type Arbitrary } from "fast-check";
 import { beforeAll, expect, it } from "vitest";
-import { type NewPet, type PetQuery, PetStatus } from "../../src/pets/pet.ts";
+import { type NewPet, PetStatus } from "../../src/pets/pet.ts";
+import type { PetQuery } from "../../src/pets/pet-query.ts";
 import { INT64 } from "../../src/values/int64.ts";
 import { printJson } from "../../src/values/json.ts";
 import type { Answer } from "../conformance.ts";

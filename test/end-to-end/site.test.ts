@@ -3,7 +3,7 @@
 import { expect, it } from "vitest";
 import { describeOperation } from "../../scripts/build/reference.ts";
 import { STATUS } from "../../src/http/errors.ts";
-import { description, operations } from "../../src/openapi/document.ts";
+import { description, operations } from "../../src/description.ts";
 import { DEPRECATION_HEADERS } from "../../src/pets/deprecation.ts";
 import { printJson } from "../../src/values/json.ts";
 import { send } from "./send.ts";

@@ -5,9 +5,9 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { posix } from "node:path";
 import { expect, it } from "vitest";
 import { unstable_readConfig as readConfig } from "wrangler";
+import { description } from "../../src/description.ts";
 import { BODY_LIMIT } from "../../src/http/body.ts";
 import { STATUS } from "../../src/http/errors.ts";
-import { description } from "../../src/openapi/document.ts";
 import { describedOperations } from "../conformance.ts";
 
 /** A page without its code blocks. */

@@ -2,21 +2,33 @@
 // (noImportCycles), but not between folders, and it ignores types.
 
 import { globSync, readFileSync } from "node:fs";
-import { dirname, join, sep } from "node:path";
+import { dirname, posix, sep } from "node:path";
 import { expect, it } from "vitest";
+
+/** What each file imports, by paths from the root. */
+const imports = new Map(
+  globSync("{src,scripts}/**/*.{ts,js}").map((path) => {
+    const file = path.replaceAll(sep, "/");
+    const paths = readFileSync(file, "utf8").matchAll(/\b(?:from|import)\b[\s(]*"(\.[^"]+)"/g);
+    return [file, Array.from(paths, ([, to = ""]) => posix.join(dirname(file), to))];
+  }),
+);
 
 it("folders import what the map in docs/CONTRIBUTING.md shows, and nothing else", () => {
   const [, map = ""] = /^```mermaid\n([\s\S]*?)^```/m.exec(readFileSync("docs/CONTRIBUTING.md", "utf8")) ?? [];
   const folders = Object.fromEntries(Array.from(map.matchAll(/(\w+)\["(\S+)\//g), ([, id, folder]) => [id, folder]));
   const arrows = Array.from(map.matchAll(/^ *(\w+).* --> (.+)$/gm)).flatMap(([, from = "", targets = ""]) =>
-    targets.split(" & ").map((to) => `${folders[from]} --> ${folders[to.replace(/\[.*/, "")]}`),
+    targets.split(" & ").map((to) => `${folders[from]} --> ${folders[to]}`),
   );
-  const imports = globSync("{src,scripts}/**/*.{ts,js}").flatMap((file) => {
-    const from = dirname(file).replaceAll(sep, "/");
-    const paths = readFileSync(file, "utf8").matchAll(/\b(?:from|import)\b[\s(]*"(\.[^"]+)"/g);
-    return Array.from(paths, ([, path = ""]) => dirname(join(from, path)).replaceAll(sep, "/"))
-      .filter((to) => to !== from)
-      .map((to) => `${from} --> ${to}`);
-  });
-  expect([...new Set(imports)].sort()).toEqual(arrows.sort());
+  const found = [...imports].flatMap(([file, paths]) =>
+    paths.filter((to) => dirname(to) !== dirname(file)).map((to) => `${dirname(file)} --> ${dirname(to)}`),
+  );
+  expect([...new Set(found)].sort()).toEqual(arrows.sort());
+});
+
+it("no description is a part of the Worker", () => {
+  const parts = new Set(["src/index.ts"]);
+  for (const part of parts) for (const path of imports.get(part) ?? []) parts.add(path);
+  expect([...parts].filter((path) => /openapi|description/.test(path))).toEqual([]);
+  expect(parts).toContain("src/values/int64.ts");
 });

@@ -3,9 +3,9 @@
 
 import type { Schema } from "@cfworker/json-schema";
 import { describe, expect, it } from "vitest";
+import { description } from "../../src/description.ts";
 import { STATUS } from "../../src/http/errors.ts";
 import { ALLOWED_HEADERS } from "../../src/http/responses.ts";
-import { description } from "../../src/openapi/document.ts";
 import { router } from "../../src/router.ts";
 import { printJson } from "../../src/values/json.ts";
 import { componentOf, type DescribedOperation, describedOperations, expectDescribed } from "../conformance.ts";

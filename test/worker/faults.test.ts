@@ -8,8 +8,8 @@ import {
   call,
   countPets,
   createPet,
-  expectError,
   EXAMPLE_CALLS,
+  expectError,
   type RequestOptions,
   UNAVAILABLE,
 } from "./call.ts";

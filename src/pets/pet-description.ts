@@ -5,9 +5,6 @@ import { BODY_LIMIT, TOO_LARGE, unsupportedMessage } from "../http/body.ts";
 import { validated } from "../http/errors.ts";
 import { IDEMPOTENCY_HEADER } from "../http/idempotency.ts";
 import { parseQuery } from "../http/query.ts";
-import { DEPRECATION_HEADERS, REMOVED, SUNSET } from "../pets/deprecation.ts";
-import { KEY_USED, NewPetBody, UNKNOWN_ID } from "../pets/operations.ts";
-import { NewPet, Pet, PetQuery, PetStatus } from "../pets/pet.ts";
 import {
   badRequest,
   errorResponse,
@@ -16,7 +13,7 @@ import {
   type PathItem,
   serviceUnavailable,
   successResponse,
-} from "./components.ts";
+} from "../openapi/components.ts";
 import {
   bookmarkHeader,
   fixedHeader,
@@ -25,8 +22,12 @@ import {
   idempotencyKeyParameter,
   linkHeader,
   optional,
-} from "./headers.ts";
-import { queryParameters } from "./schemas.ts";
+} from "../openapi/headers.ts";
+import { queryParameters } from "../openapi/schemas.ts";
+import { DEPRECATION_HEADERS, REMOVED, SUNSET } from "./deprecation.ts";
+import { KEY_USED, NewPetBody, UNKNOWN_ID } from "./operations.ts";
+import { NewPet, Pet, PetStatus } from "./pet.ts";
+import { PetQuery } from "./pet-query.ts";
 
 // Both have every property and differ in each, because tests store and compare them. Below 2^53, because viewers of the
 // description round what is beyond.

@@ -1,16 +1,22 @@
 // The OpenAPI 3.1 document, derived from the schemas that validate requests and the constants in responses. It is built
 // ahead of time (scripts/build/build.ts): the Worker neither contains nor creates it.
 
-import { INT64 } from "../values/int64.ts";
-import { completeOperations, errorSchemas, type Operation, type ResponseObject, sharedErrors } from "./components.ts";
-import { petComponents, petPaths, petTag } from "./pets.ts";
-import { componentSchemas, mapValues } from "./schemas.ts";
+import {
+  completeOperation,
+  errorSchemas,
+  type Operation,
+  type ResponseObject,
+  sharedErrors,
+} from "./openapi/components.ts";
+import { componentSchemas, mapValues } from "./openapi/schemas.ts";
+import { petComponents, petPaths, petTag } from "./pets/pet-description.ts";
+import { INT64 } from "./values/int64.ts";
 
 export const description = {
   openapi: "3.1.0",
   info: {
     title: "Animal store",
-    version: "1.1.0",
+    version: "1.0.0",
     summary: "List the animals in the store, add one, or get one.",
     description:
       "This service stores animals. Every operation needs an API key. An int64 is any integer from " +
@@ -22,7 +28,7 @@ export const description = {
   servers: [{ url: "/v1" }],
   security: [{ apiKey: [] }],
   tags: [petTag],
-  paths: mapValues(petPaths, completeOperations),
+  paths: mapValues(petPaths, (operations) => mapValues(operations, completeOperation)),
   components: {
     securitySchemes: {
       apiKey: {

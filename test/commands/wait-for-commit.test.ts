@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import { baseUrlOf } from "../../scripts/deploy.ts";
-import { waitUntilServed } from "../../scripts/serving.ts";
+import { waitUntilServed } from "../../scripts/wait-for-commit.ts";
 import { startServer } from "../server.ts";
 
 it.each([
