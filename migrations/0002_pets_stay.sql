@@ -23,3 +23,11 @@ WHEN (NEW.id, NEW.name, NEW.category_id, NEW.status, NEW.idempotency_key, NEW.cr
 BEGIN
   SELECT RAISE(ABORT, 'Animals stay. To change some, first note their ids in corrections (docs/OPERATIONS.md).');
 END;
+
+-- An animal gets an id after all others, so one that is ahead of the clock would lead to more of these, and one that is
+-- removed could be given again. An hour, because clocks differ.
+CREATE TRIGGER IF NOT EXISTS pets_follow_the_clock BEFORE INSERT ON pets
+WHEN NEW.id > (unixepoch() + 3600) * 1000
+BEGIN
+  SELECT RAISE(ABORT, 'An id is a time in milliseconds, and this one is ahead of the clock.');
+END;

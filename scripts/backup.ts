@@ -9,7 +9,7 @@ import { removeAtExit } from "./remove-at-exit.ts";
 import { queryRows } from "./wrangler.ts";
 
 // Animals. The longest have some 9 KB, and D1 returns at most 50 MB. Each page starts Wrangler, which takes a second.
-const PAGE = 4000;
+export const PAGE = 4000;
 
 type Row = Record<string, unknown>;
 

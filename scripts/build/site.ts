@@ -75,12 +75,12 @@ function pageParts(guide: string): Record<string, string> {
 
 /** Code, and each sentence before it that ends in a colon, follows the text up to the first subheading. */
 function sectionOf(tokens: Token[], number: number): string {
-  const { text, code, details } = Object.groupBy(tokens, (token, i) => {
+  const { text, code, later } = Object.groupBy(tokens, (token, i) => {
     const introducesCode = token.raw.trimEnd().endsWith(":") && tokens[i + 1]?.type === "code";
     if (token.type === "code" || introducesCode) return "code";
-    return tokens.slice(0, i + 1).some((earlier) => isHeading(earlier, 3)) ? "details" : "text";
+    return tokens.slice(0, i + 1).some((earlier) => isHeading(earlier, 3)) ? "later" : "text";
   });
-  const html = [inDiv("text", htmlOf(text)), inDiv("code", codeOf(number, code)), inDiv("text", htmlOf(details))];
+  const html = [inDiv("text", htmlOf(text)), inDiv("code", codeOf(number, code)), inDiv("text", htmlOf(later))];
   return `<section>\n${html.join("")}</section>`;
 }
 

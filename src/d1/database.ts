@@ -19,7 +19,7 @@ export function openSession(db: D1Database, bookmark: string | null): D1Database
 /** What a statement does. An idempotent write stores something once, however often it is executed. */
 type StatementKind = "read" | "write" | "idempotent write";
 
-type Row = Record<string, unknown>;
+type Read<T> = (rows: Record<string, unknown>[]) => T;
 
 const DEADLINE = 20_000; // milliseconds, because callers wait 30 seconds
 const MAX_TRIES = 3;
@@ -29,49 +29,56 @@ const FIRST_WAIT = 100; // milliseconds, at most
  * Runs a statement, and returns `read(rows)`. The rows may lack what it selects. Throws StoreFailure, at the latest
  * when the deadline for all tries has passed: D1 was reported to hang for 80 seconds. What D1 answers after that is
  * ignored, and D1 may still have carried out the statement.
- *
- * D1 itself retries only reads: after a failed write, it is unknown whether anything was stored. So an idempotent write
- * is repeated while D1 fails transiently but is not overloaded. Waits a random time, up to 100 ms and then 200 ms
- * ("full jitter").
  */
 export async function runStatement<T>(
   statement: D1PreparedStatement,
-  read: (rows: Row[]) => T,
+  read: Read<T>,
   kind: StatementKind = "read",
 ): Promise<T> {
-  const { promise: deadline, reject } = Promise.withResolvers<never>();
+  const { promise: timeout, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
     const timedOut = new Error(`D1 timed out: no answer within ${DEADLINE / 1000} s.`);
     reject(failureOf(timedOut, kind, TRANSIENT));
   }, DEADLINE);
   try {
-    for (let tries = 1; ; tries++) {
-      try {
-        const { results } = await Promise.race([deadline, statement.all()]);
-        if (!Array.isArray(results)) throw new Error("D1 did not return a list of rows.");
-        return read(results);
-      } catch (thrown) {
-        const failure = thrown instanceof StoreFailure ? thrown : failureOf(thrown, kind);
-        const isLast = kind !== "idempotent write" || tries === MAX_TRIES;
-        if (isLast || failure.retryAfter !== TRANSIENT.retryAfter) throw failure;
-      }
-      // Throws if the deadline has passed, so nothing is repeated after it.
-      await Promise.race([deadline, scheduler.wait(Math.random() * FIRST_WAIT * tries)]);
-    }
+    return await Promise.race([timeout, tryStatement(statement, read, kind)]);
   } finally {
     clearTimeout(timer);
   }
 }
 
+/**
+ * D1 itself retries only reads: after a failed write, it is unknown whether anything was stored. So an idempotent write
+ * is repeated, unless the deadline is over by then. Waits a random time, up to 100 ms and then 200 ms ("full jitter").
+ */
+async function tryStatement<T>(statement: D1PreparedStatement, read: Read<T>, kind: StatementKind): Promise<T> {
+  const deadline = Date.now() + DEADLINE;
+  for (let tries = 1; ; tries++) {
+    const wait = Math.random() * FIRST_WAIT * tries;
+    try {
+      const { results } = await statement.all();
+      if (!Array.isArray(results)) throw new Error("D1 did not return a list of rows.");
+      return read(results);
+    } catch (cause) {
+      const meaning = meaningOf(cause);
+      const isLast = kind !== "idempotent write" || tries === MAX_TRIES || Date.now() + wait >= deadline;
+      if (isLast || !meaning.isWorthRepeating) throw failureOf(cause, kind, meaning);
+    }
+    await scheduler.wait(wait);
+  }
+}
+
 /** What a message of D1 means. Without `isRefused`, it is unknown whether D1 has carried out the statement. */
 interface Meaning {
-  isRefused?: true;
+  isRefused?: boolean;
   /** Seconds to wait before a retry. Undefined if the failure is not transient. */
   retryAfter?: number;
+  /** Whether repeating the statement immediately may succeed, and does not make it worse. */
+  isWorthRepeating?: boolean;
 }
 
 const REFUSED: Meaning = { isRefused: true };
-const TRANSIENT: Meaning = { retryAfter: 1 };
+const TRANSIENT: Meaning = { retryAfter: 1, isWorthRepeating: true };
 const OVERLOADED: Meaning = { retryAfter: 10 };
 
 /** An error of SQLite, which quotes a whole CHECK, and so any word on several lines. The code at its end decides. */
@@ -90,17 +97,18 @@ const MESSAGES: [pattern: RegExp, meaning: Meaning][] = [
   [/^(D1_ERROR: )?Currently processing a long-running (ex|im)port/i, { ...REFUSED, ...TRANSIENT }],
   [/^(D1_ERROR: )?database is locked/i, { ...REFUSED, ...TRANSIENT }],
   [sqliteError("BUSY"), { ...REFUSED, ...TRANSIENT }],
-  // Repeating a statement immediately makes these worse.
   [/overloaded|queued|(CPU( time)?|memory) limit/i, OVERLOADED],
   [/network connection lost|\breset\b|D1_RESET_DO|transient issue|time(d )?out/i, TRANSIENT],
   [/replica disconnected from primary|internal error; reference|no longer active/i, TRANSIENT],
   [/can't read from request stream/i, TRANSIENT],
 ];
 
-/** The failure of a statement. `meaning`: by default, that of the cause as a message of D1. */
-function failureOf(cause: unknown, kind: StatementKind, meaning?: Meaning): StoreFailure {
-  const message = cause instanceof Error ? cause.message : "";
-  const { isRefused = false, retryAfter } = meaning ?? MESSAGES.find(([pattern]) => pattern.test(message))?.[1] ?? {};
+const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : "");
+
+const meaningOf = (cause: unknown): Meaning => MESSAGES.find(([pattern]) => pattern.test(messageOf(cause)))?.[1] ?? {};
+
+function failureOf(cause: unknown, kind: StatementKind, { isRefused = false, retryAfter }: Meaning): StoreFailure {
+  const message = messageOf(cause);
   const lacksSchema = /no such (table|column|index)|no column named|ON CONFLICT clause does not match/.test(message);
   const explained = lacksSchema ? new Error(`${message} (Are the migrations applied? See docs/OPERATIONS.md)`) : cause;
   return new StoreFailure(explained, { mayBeStored: kind === "write" && !isRefused, retryAfter });

@@ -45,10 +45,10 @@ export function componentSchemas(components: Record<string, Component>): Record<
   const schemas = jsonSchemas(schemasOf(components), "input");
   return mapValues(components, ({ description, properties: texts = {}, example }, name) => {
     const { properties } = schemas[name] ?? {};
-    const described = mapValues({ ...properties }, ({ default: initial, ...property }, name) => {
+    const described = mapValues({ ...properties }, ({ default: initial, ...schema }, property) => {
       const defaults = initial === undefined ? "" : ` It defaults to \`${initial}\` when omitted.`;
-      const text = texts[name] ?? "";
-      return { ...property, description: text && text + defaults, ...(example && { examples: [example[name]] }) };
+      const text = texts[property] ?? "";
+      return { ...schema, description: text && text + defaults, ...(example && { examples: [example[property]] }) };
     });
     return { ...schemas[name], ...(properties && { properties: described }), ...(description && { description }) };
   });

@@ -20,7 +20,7 @@ const ROUNDS = 81;
 type Measured = { calls: number; path: string; body?: string };
 
 const OPERATIONS: Record<string, Measured> = {
-  "list 20": { calls: 100, path: "/v1/pets?limit=20" },
+  "list 20": { calls: 200, path: "/v1/pets?limit=20" },
   "list 100, filtered": { calls: 50, path: "/v1/pets?limit=100&status=available" },
   get: { calls: 200, path: "/v1/pets/500" },
   create: { calls: 100, path: "/v1/pets", body: '{"name":"Rex","categoryId":7,"status":"sold"}' },

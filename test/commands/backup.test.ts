@@ -7,8 +7,9 @@ import { DatabaseSync } from "node:sqlite";
 import { Readable } from "node:stream";
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
-import { backupLines, writeNew } from "../../scripts/backup.ts";
+import { backupLines, PAGE, writeNew } from "../../scripts/backup.ts";
 import { partsOf } from "../../scripts/load.ts";
+import { description } from "../../src/description.ts";
 import { copyProject, removeProject } from "../dev-server.ts";
 import { launch, outcome } from "../processes.ts";
 import { TABLES } from "../tables.ts";
@@ -110,6 +111,20 @@ it.each([0, 4400, 4499])("is not made if all animals after the id %i are removed
   expect(() => saveMany(remove)).toThrow("Animals were removed while they were saved: run this again.");
 });
 
+it("reads pages of at most 50 MB, which D1 can return, even of the longest animals in hexadecimal digits", () => {
+  // In bytes. The description has the limits of other texts, in characters of at most four bytes.
+  const limits: Record<string, number> = { status: 9, idempotency_key: 255, created_by: 64 };
+  for (const [name, { maxLength }] of Object.entries(description.components.schemas["Pet"]?.properties ?? {}))
+    if (maxLength) limits[name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)] = 4 * maxLength;
+  const columns = openDatabase().prepare("SELECT name, type FROM pragma_table_info('pets')").all();
+  const row = columns.map(({ name, type }) => {
+    if (type !== "TEXT") return [name, `${INT64.min}`];
+    const bytes = limits[String(name)] ?? expect.fail(`How many bytes can ${name} have?`);
+    return [name, `CAST(X'${"00".repeat(bytes)}' AS TEXT)`];
+  });
+  expect(PAGE * JSON.stringify(Object.fromEntries(row)).length).toBeLessThanOrEqual(50_000_000);
+});
+
 it("is loaded into a table that has a newer column, which it covers", () => {
   const [store, newer] = [openDatabase(...EDGES), openDatabase()];
   newer.exec("ALTER TABLE pets ADD COLUMN newer TEXT DEFAULT 'unknown'");
@@ -166,7 +181,7 @@ describe("npm run load", () => {
     writeFileSync(file, [TABLES, ...backup, ...backup].join(""));
     expect(await npm("load", "--", "local", file)).toMatchObject({
       status: 0,
-      output: expect.stringContaining(`local has ${EDGES.length} animals now, and the last id is ${EDGES.length}.`),
+      output: expect.stringContaining(`local has ${EDGES.length} animals now.`),
     });
     const output = `Saved ${EDGES.length} animals of local in ${saved}.\n`;
     expect(await npm("backup", "--", "local", saved)).toEqual({ status: 0, output, errors: "" });
@@ -174,14 +189,11 @@ describe("npm run load", () => {
     if (!WINDOWS) expect(statSync(saved).mode & 0o777).toBe(0o600);
 
     writeFileSync(bad, "INSERT INTO pets (id, name, category_id, status) VALUES (20261128014744, 'Rex', 7, 'sold');\n");
-    for (const failure of [
-      /^The last id is ahead of the clock.*\nTake this file back/,
-      /UNIQUE constraint[\s\S]*\nThe command above failed\.\nWhat was loaded stays: run the same command again\.\n$/,
-    ]) {
-      const { status, errors } = await npm("load", "--", "local", bad);
-      expect([status, errors]).toEqual([1, expect.stringMatching(failure)]);
-      expect(errors).not.toMatch(/^ +at /m);
-    }
+    const { status, errors } = await npm("load", "--", "local", bad);
+    const failure =
+      /this one is ahead of the clock[\s\S]*\nThe command above failed\.\nWhat was loaded stays: run the same/;
+    expect([status, errors]).toEqual([1, expect.stringMatching(failure)]);
+    expect(errors).not.toMatch(/^ +at /m);
     removeProject(project);
   });
 

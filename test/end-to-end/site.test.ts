@@ -2,8 +2,8 @@
 
 import { expect, it } from "vitest";
 import { describeOperation } from "../../scripts/build/reference.ts";
-import { STATUS } from "../../src/http/errors.ts";
 import { description, operations } from "../../src/description.ts";
+import { STATUS } from "../../src/http/errors.ts";
 import { DEPRECATION_HEADERS } from "../../src/pets/deprecation.ts";
 import { printJson } from "../../src/values/json.ts";
 import { send } from "./send.ts";

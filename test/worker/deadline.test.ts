@@ -9,7 +9,7 @@ let log: MockInstance<typeof console.error>;
 beforeEach(() => {
   log = vi.spyOn(console, "error").mockReturnValue();
   vi.spyOn(scheduler, "wait").mockResolvedValue();
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
 });
 afterEach(() => {
   vi.useRealTimers();
