@@ -22,7 +22,11 @@ if (process.platform === "win32") {
   rmSync(LINK, { force: true });
   if (own) symlinkSync(own, LINK);
 }
-execSync("npm run types");
+try {
+  execSync("npm run types");
+} catch {
+  console.error("The types of the bindings are missing. Correct the error above, and run npm run types.");
+}
 
 /** Installs the project's Node, unless it is there, and returns its path from the folder of the link. */
 function installNode() {

@@ -1,5 +1,5 @@
-// Prepares what Wrangler serves: the site and, for `wrangler dev`, the local service. Wrangler runs it before each
-// `dev`, `deploy` and `types` (wrangler.toml, [build]).
+// Prepares what Wrangler serves: the site and, for `wrangler dev`, the local service. Wrangler runs it before most of
+// its commands (wrangler.toml, [build]).
 
 import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,6 +12,8 @@ const SECRETS = join(ROOT, ".dev.vars");
 const APPLIED = join(ROOT, ".wrangler/state/v3/d1/applied-migrations.txt");
 const { WRANGLER_COMMAND, IN_DEPLOYMENT } = process.env;
 
+// Types need nothing of this, and an error in src/ must not stop `npm ci`, which makes them.
+if (WRANGLER_COMMAND === "types") process.exit();
 try {
   // Nothing else here imports src/, where an error must not stop `wrangler dev`.
   (await import("./site.ts")).buildSite();

@@ -76,13 +76,14 @@ const { origin, close } = await startServer(async (request, response) => {
   if (path) {
     const [, event] = API_EVENTS.find(([pattern]) => pattern.test(`${method} ${path}`)) ?? [];
     if (event === "upload") cloudflare.upload = body;
-    const [, commit] = /\[VERSION_HEADER\]: .*?"(\w+)",?$/m.exec(cloudflare.upload) ?? [];
-    // Without a commit, a deployment would wait for minutes.
-    const isAccepted = event !== "upload" || commit !== undefined;
+    const database = `animal-store-${environment}`;
+    // Cloudflare refuses a binding to a database that does not exist.
+    const isAccepted = event !== "upload" || body.includes(`"type":"d1","id":"${database}"`);
     const success = !event || (happens(`${environment}: ${event}`) && isAccepted);
+    const [, commit] = /\[VERSION_HEADER\]: .*?"(\w+)",?$/m.exec(cloudflare.upload) ?? [];
     if (event === "live") cloudflare.serving[environment] = commit;
     const list = [{ name: "API_KEY", success, meta: {}, results: [] }];
-    const result = /(query|secrets)$/.test(path) ? list : resultFor(`animal-store-${environment}`, body);
+    const result = /(query|secrets)$/.test(path) ? list : resultFor(database, body);
     const errors = success ? [] : [{ code: 7500, message: "as the test wants" }];
     return response.writeHead(success ? 200 : 400).end(JSON.stringify({ success, errors, messages: [], result }));
   }

@@ -1,6 +1,7 @@
 // Deployments, to a server that replaces Cloudflare: in which order they do what, and where they stop.
 
 import { existsSync, globSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
@@ -22,7 +23,7 @@ const inStaging = [...DEPLOYED, "tests in mode deployed with key-of-staging", "w
 const inProduction = [...DEPLOYED, "tests in mode smoke with key-of-production", "which commit?"];
 
 const eventsIn = (environment: string) =>
-  cloudflare.events.filter((event) => event.startsWith(environment)).map((event) => event.replace(/^\w+: /, ""));
+  cloudflare.events.filter((event) => event.startsWith(environment)).map((event) => event.replace(/^\w*: /, ""));
 
 // With the command `script` of Linux.
 describe.skipIf(process.platform !== "linux")("npm run deploy, on a terminal", () => {
@@ -92,6 +93,12 @@ it("applies no migration that was added meanwhile", async () => {
   rmSync(join(folder, "migrations/0009_new.sql"));
   expect([status, errors]).toEqual([1, expect.stringContaining("?? migrations/0009_new.sql")]);
   expect(eventsIn("production")).toEqual(["deployments", "bookmark"]);
+});
+
+it("is refused by Cloudflare without an environment", async () => {
+  const { status } = await runScript([createRequire(import.meta.url).resolve("wrangler"), "deploy"]);
+  expect([status, eventsIn(":").at(-1)]).toEqual([1, "upload"]);
+  expect(cloudflare.upload).toContain('"type":"d1","id":"DB"');
 });
 
 it("takes nothing but a commit", async () => {

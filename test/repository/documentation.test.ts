@@ -48,7 +48,6 @@ const OTHERS = Object.values(STATUS).filter((status) => ![401, 404].includes(sta
 it.each([
   ["docs/INTERFACE.md", RegExp(`^\\| \`name\` \\| At most ${maxLength.toLocaleString("en")} characters`, "m")],
   ["docs/INTERFACE.md", RegExp(`^\\| size of a body \\| At most ${BODY_LIMIT / 1024} KiB`, "m")],
-  ["docs/INTERFACE.md", RegExp(`^\\| rate limits \\| ${RATE}`, "m")],
   ["docs/INTERFACE.md", RegExp(`^\\| other errors \\| ${OTHERS.join("[^|\\d]+")}[^|\\d]*\\|$`, "m")],
   ["src/site/guide.md", RegExp(`The default is ${RATE}`)],
   ["docs/OPERATIONS.md", RegExp(`More than ${RATE}`)],

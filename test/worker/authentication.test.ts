@@ -1,5 +1,5 @@
 import { expect, it, vi } from "vitest";
-import { type Answer, call, expectError, INVALID, MISSING, NO_KEYS, unauthorized } from "./call.ts";
+import { type Answer, call, expectError, INVALID, MISSING, NO_KEYS, ORIGIN, unauthorized } from "./call.ts";
 
 const SHORTEST = "x".repeat(16);
 const LONGEST = "x".repeat(512);
@@ -29,6 +29,14 @@ it.each([undefined, "is not a valid API key", "x".repeat(15), 5 as never])(
     expect(logged.filter((line) => line === cause)).toEqual([cause, cause]);
   },
 );
+
+it("a new isolate logs that no secret is a valid key, too", async () => {
+  const log = vi.spyOn(console, "error").mockReturnValue();
+  vi.resetModules();
+  const { default: service } = await import("../../src/index.ts");
+  await service.fetch(new Request(`${ORIGIN}/v1/pets`), {} as Env);
+  expect(JSON.parse(log.mock.lastCall?.[0])).toMatchObject({ cause: "No secret is a valid key: set API_KEY." });
+});
 
 it.each([
   [`bearer    ${SHORTEST}`, SHORTEST],

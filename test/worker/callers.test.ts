@@ -56,6 +56,7 @@ it.each([
   ["API_KEY_ROOM_102__10", "API_KEY_ROOM_102"],
   ["API_KEY_SHOP__2__3", "API_KEY_SHOP"],
   ["API_KEY_2", "API_KEY_2"],
+  ["API_KEY_A__2_B", "API_KEY_A__2_B"],
   [`${LONGEST}__2`, LONGEST],
 ])("with the key in %s, the caller is %s", async (secret, caller) => {
   const body = '{"name":"Rex","categoryId":1}';
