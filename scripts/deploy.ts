@@ -14,8 +14,8 @@ import { runNode, wrangler } from "./wrangler.ts";
 const ROOT = join(import.meta.dirname, "..");
 const VITEST = join(ROOT, "node_modules/vitest/vitest.mjs");
 
-// The tests run many packages, Chromium and the programs of the guide, which must not get a workflow's token. (A person's
-// login is in the home folder, where they could read it.)
+// The tests run many packages, Chromium and the programs of the guide, which must not get a workflow's token. (They
+// could read a person's login, which is in the home folder.)
 const CLOUDFLARE = Object.keys(process.env).filter((name) => /^(CLOUDFLARE|CF)_/.test(name));
 const WITHOUT_ACCOUNT = Object.fromEntries(CLOUDFLARE.map((name) => [name, undefined]));
 

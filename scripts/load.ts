@@ -74,8 +74,8 @@ if (import.meta.main) {
     const { environment, file } = parseArguments("load");
     await mkdir(FOLDER, { recursive: true });
     for await (const sql of partsOf(createReadStream(file, "utf8"), environment)) {
-      advice = `\nWhat was loaded stays: run the same command again. If the same part fails again, prove the file as under "Back up"
-in docs/OPERATIONS.md, which names the line.`;
+      advice = `\nWhat was loaded stays: run the same command again. If the same part fails again, prove the
+file, as under "Back up" in docs/OPERATIONS.md: that names the line.`;
       await writeFile(part, sql, { mode: 0o600 });
       executeSql(environment, ["--file", part], { output: "pipe" });
       console.log(`${sql.slice(3, sql.indexOf("\n"))} is loaded.`);

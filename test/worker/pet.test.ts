@@ -69,7 +69,7 @@ describe("the table", () => {
     expect(mandatory.sort()).toEqual(requiredOf("Pet").map(columnOf).sort());
   });
 
-  it("rejects an id that is not positive, or is more than an hour ahead of the clock, however it is inserted", async () => {
+  it("rejects an id below 1, or more than an hour ahead of the clock, however it is inserted", async () => {
     const insert = (id: string, or = "", on = "") =>
       env.DB.exec(
         `INSERT ${or} INTO pets (id, name, category_id, status) SELECT ${id}, 'Rex', 1, 'sold' WHERE true ${on}`,
