@@ -27,8 +27,8 @@ function jsonIn(row: Record<string, unknown> | undefined): string {
 // So ids increase, and none is given twice, even if an operator brings back an earlier state: the clock has gone on.
 //
 // A key that already has a row keeps that row: on conflict, an update that changes nothing, because DO NOTHING would
-// return no row. `matches` tells whether the stored row has the values that were sent. `IS` compares an INTEGER column with
-// a text as integers, exactly: that is column affinity.
+// return no row. `matches` tells whether the stored row has the values that were sent. `IS` compares an INTEGER column
+// with a text as integers, exactly: that is column affinity.
 const INSERT = `
   INSERT INTO pets (id, created_by, created_at, idempotency_key, name, category_id, status)
   VALUES (
