@@ -1,14 +1,15 @@
 // A deployment, from top to bottom: `npm run deploy` to staging and then to production, `npm run deploy:<environment>`
 // to one of them. It is Wrangler's own commands, with their own output, in an order in which each leaves a service that
 // works, and each can be repeated. So nothing is undone, and after any failure or interruption the same command
-// continues.
+// continues. What can be known to fail is tried first: the commit, the packages, and the API keys.
 
-import { readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { requireCleanCommit } from "./commit.ts";
 import { ENVIRONMENTS, type Environment } from "./environment.ts";
+import { askAboutKey } from "./key.ts";
 import { readKey } from "./read-key.ts";
-import { waitUntilServed } from "./wait-for-commit.ts";
+import { servingCommit, waitUntilServed } from "./wait-for-commit.ts";
 import { runNode, wrangler } from "./wrangler.ts";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -19,22 +20,55 @@ const VITEST = join(ROOT, "node_modules/vitest/vitest.mjs");
 const CLOUDFLARE = Object.keys(process.env).filter((name) => /^(CLOUDFLARE|CF)_/.test(name));
 const WITHOUT_ACCOUNT = Object.fromEntries(CLOUDFLARE.map((name) => [name, undefined]));
 
+/** What each environment had before this run, and what serves now: the last lines, where they are read. */
+const summary: string[] = [];
+
+const NEXT = `Worker-Version in each response names the commit that serves. If callers get errors, see "Symptoms" in
+docs/OPERATIONS.md. Otherwise, correct the cause, and run the same command again.`;
+
 const printStep = (step: string) => console.log(`\n== ${step}\n`);
 
+/** Wrangler's report of the last deployment from this folder, which has the address. */
+const reportOf = (environment: Environment) => join(ROOT, `.wrangler/deployment-${environment}.jsonl`);
+
+/** The base URL in a report, or undefined if there is no report. */
+function addressIn(report: string): string | undefined {
+  if (!existsSync(report)) return undefined;
+  const lines = readFileSync(report, "utf8").trim().split("\n");
+  return baseUrlOf(lines.map((line) => JSON.parse(line)).find(({ type }) => type === "deploy").targets);
+}
+
 /**
- * Deploys the commit, tests it with an API key of the environment, and checks that it serves after that, too. Returns
- * what serves, as a line for the operator.
+ * Tries a key with what serves, if this folder knows the address. Throws if the service does not have the key. Anything
+ * else passes, such as an error or no response: that is why one deploys.
  */
-async function deploy(environment: Environment, commit: string, key: string): Promise<string> {
+async function tryKey(environment: Environment, key: string): Promise<void> {
+  const report = reportOf(environment);
+  const base = addressIn(report);
+  if (!base) return;
+  printStep(`${environment}: trying the API key at ${base}`);
+  const { state, line } = await askAboutKey(base, key).catch(({ message }) => ({ state: "silent", line: message }));
+  if (state !== "unknown") return console.log(line);
+  throw new Error(`${line}\nIf it rejects every key, remove ${report}, and run this again.`);
+}
+
+/** Deploys the commit, tests it with an API key of the environment, and checks that it serves after that, too. */
+async function deploy(environment: Environment, commit: string, key: string): Promise<void> {
   const section = ["--env", environment];
-  printStep(`${environment}: the way back: the commits that were deployed (tags), and the bookmark of the database`);
-  wrangler(["deployments", "list", ...section]);
-  wrangler(["d1", "time-travel", "info", "DB", ...section]);
+  printStep(`${environment}: what serves, and the bookmark of the database`);
+  const known = addressIn(reportOf(environment));
+  const serving = known ? await servingCommit(known) : "an unknown commit";
+  const { bookmark } = JSON.parse(
+    wrangler(["d1", "time-travel", "info", "DB", ...section, "--json"], { output: "pipe" }),
+  );
+  summary.push(`Before this run, ${environment} served ${serving}, and the bookmark was ${bookmark}.`);
+  console.log(summary.at(-1));
 
   // The version that serves now must work with the new tables, too.
   printStep(`${environment}: migrations`);
   requireCommit(commit);
-  wrangler(["d1", "migrations", "apply", "DB", ...section, "--remote"]);
+  const applied = wrangler(["d1", "migrations", "apply", "DB", ...section, "--remote"], { output: "pipe" });
+  console.log(applied);
 
   printStep(`${environment}: commit ${commit}`);
   requireCommit(commit);
@@ -46,11 +80,16 @@ async function deploy(environment: Environment, commit: string, key: string): Pr
   const mode = environment === "staging" ? "deployed" : "smoke"; // vitest.config.ts
   const tests = { deployed: "all tests, which leave animals", smoke: "the smoke test, which reads (staging runs all)" };
   printStep(`${environment}: ${tests[mode]}`);
-  runNode([VITEST, "run", "--mode", mode], { env: { ...WITHOUT_ACCOUNT, SERVICE_URL: base, API_KEY: key } });
+  try {
+    runNode([VITEST, "run", "--mode", mode], { env: { ...WITHOUT_ACCOUNT, SERVICE_URL: base, API_KEY: key } });
+  } catch (failure) {
+    if (applied.includes("No migrations to apply")) throw failure;
+    throw new Error('The tests failed, and a migration was applied: see "Undo a migration" in docs/OPERATIONS.md.');
+  }
 
   printStep(`${environment}: checking that ${base} still serves it, for at most three minutes`);
   await waitUntilServed(base, commit);
-  return `${environment} serves commit ${commit} at ${base}`;
+  summary.push(`${environment} serves commit ${commit} at ${base}`);
 }
 
 /** Throws unless the folder is still at this commit: the tests in staging take a while. */
@@ -61,13 +100,16 @@ function requireCommit(commit: string): void {
 
 /** Builds and deploys the code, which names its commit. Returns the base URL that Wrangler reports. */
 function deployCode(environment: Environment, commit: string): string {
-  const report = join(ROOT, `.wrangler/deployment-${environment}.jsonl`);
-  rmSync(report, { force: true }); // Wrangler appends.
+  const report = reportOf(environment);
+  const next = `${report}.new`;
+  rmSync(next, { force: true }); // Wrangler appends.
   // scripts/build/build.ts reads IN_DEPLOYMENT.
-  const env = { WRANGLER_OUTPUT_FILE_PATH: report, IN_DEPLOYMENT: "true" };
+  const env = { WRANGLER_OUTPUT_FILE_PATH: next, IN_DEPLOYMENT: "true" };
   wrangler(["deploy", "--env", environment, "--tag", commit, "--define", `COMMIT:"${commit}"`], { env });
-  const lines = readFileSync(report, "utf8").trim().split("\n");
-  return baseUrlOf(lines.map((line) => JSON.parse(line)).find(({ type }) => type === "deploy").targets);
+  const base = addressIn(next);
+  if (!base) throw new Error("Wrangler has not reported the deployment.");
+  renameSync(next, report);
+  return base;
 }
 
 /**
@@ -81,16 +123,18 @@ export function baseUrlOf(targets: string[]): string {
   return `${url ?? `https://${domain}`}/v1`;
 }
 
-/** Deploys to staging, tests the commit there, and deploys it to production. Returns what serves there, in lines. */
-async function deployToBoth(commit: string): Promise<string> {
-  const stagingKey = await readKey("API key of staging");
+/** The API key of each environment to deploy to: by default, staging and then production. */
+async function readKeys(environment?: Environment): Promise<[Environment, string][]> {
+  if (environment) return [[environment, await readKey(`API key of ${environment}`)]];
+  const staging = await readKey("API key of staging");
   // The variable API_KEY has staging's.
   const unattended = "without one, run npm run deploy:staging, and then npm run deploy:production";
-  const productionKey = await readKey("API key of production", {}, `enter it on a terminal (${unattended})`);
-  if (productionKey === stagingKey) throw new Error("Production must not have an API key of staging.");
-  const staging = await deploy("staging", commit, stagingKey);
-  const production = await deploy("production", commit, productionKey);
-  return `${staging}\n${production}`;
+  const production = await readKey("API key of production", {}, `enter it on a terminal (${unattended})`);
+  if (production === staging) throw new Error("Production must not have an API key of staging.");
+  return [
+    ["staging", staging],
+    ["production", production],
+  ];
 }
 
 if (import.meta.main) {
@@ -100,14 +144,13 @@ if (import.meta.main) {
     if (more.length > 0 || (name !== undefined && !environment))
       throw new Error("usage: npm run deploy, or npm run deploy:<environment>");
     const commit = requireCleanCommit();
-    const serving = environment
-      ? await deploy(environment, commit, await readKey(`API key of ${environment}`))
-      : await deployToBoth(commit);
-    console.log(`\n${serving}`);
+    const keys = await readKeys(environment);
+    for (const [each, key] of keys) await tryKey(each, key);
+    for (const [each, key] of keys) await deploy(each, commit, key);
+    console.log(`\n${summary.join("\n")}`);
   } catch (failure) {
-    console.error(`\n${(failure as Error).message}
-Worker-Version in each response names the commit that serves. If callers get errors, see "Symptoms" in
-docs/OPERATIONS.md. Otherwise, correct the cause, and run the same command again.`);
+    console.error(`\n${[...summary, (failure as Error).message].join("\n")}`);
+    if (summary.length > 0) console.error(NEXT);
     process.exitCode = 1;
   }
 }

@@ -25,7 +25,7 @@ export async function waitUntilServed(base: string, commit: string, patience = P
 }
 
 /** The commit that a service names, or words if it is not known. */
-async function servingCommit(base: string): Promise<string> {
+export async function servingCommit(base: string): Promise<string> {
   try {
     const headers = { Connection: "close" };
     const response = await fetch(base, { headers, redirect: "manual", signal: AbortSignal.timeout(10_000) });

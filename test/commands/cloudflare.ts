@@ -8,12 +8,16 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeEach } from "vitest";
+import { CHALLENGE } from "../../src/http/authentication.ts";
 import { copyProject, removeProject } from "../dev-server.ts";
 import { commitAll, git } from "../git.ts";
 import { launch, outcome } from "../processes.ts";
 import { startServer } from "../server.ts";
 
-/** What a test sees, and what it can change. Before each test, everything works, and both serve an earlier commit. */
+/**
+ * What a test sees, and what it can change. Before each test, everything works, both environments serve an earlier
+ * commit, and the folder has deployed to neither.
+ */
 export const cloudflare = {
   /** What has happened, in order. What an environment is asked several times in a row is here once. */
   events: [] as string[],
@@ -29,6 +33,8 @@ export const cloudflare = {
 beforeEach(() => {
   const serving = { staging: "earlier", production: "earlier" };
   Object.assign(cloudflare, { events: [], fails: () => false, serving, upload: "", files: [] });
+  rmSync(join(folder, ".wrangler"), { recursive: true, force: true });
+  mkdirSync(join(folder, ".wrangler"));
 });
 
 /** Records an event. Returns whether it succeeds. */
@@ -94,9 +100,11 @@ const { origin, close } = await startServer(async (request, response) => {
   }
   if (method === "POST") return response.writeHead(happens(body) ? 200 : 500).end();
   response.setHeader("Worker-Version", String(cloudflare.serving[environment]));
-  if (headers.authorization) return response.setHeader("API-Key-Name", "API_KEY").end("[]");
-  happens(`${environment}: which commit?`);
-  return response.writeHead(401).end();
+  if (cloudflare.serving[environment] === "broken") return response.writeHead(500).end();
+  const isKnown =
+    happens(`${environment}: which ${headers.authorization ? "key" : "commit"}?`) && headers.authorization;
+  if (isKnown) return response.setHeader("API-Key-Name", "API_KEY").end("[]");
+  return response.writeHead(401, { "WWW-Authenticate": CHALLENGE }).end();
 });
 
 /** Sends requests to this server instead of the addresses that Wrangler reports. */
@@ -151,6 +159,13 @@ export const ENV = {
   WRANGLER_CI_OVERRIDE_NAME: "a-different-worker",
   WRANGLER_LOG_PATH: LOGS,
 };
+
+/** Lets the folder have deployed to an environment. Returns the file that says so. */
+export function haveDeployed(environment: string): string {
+  const targets = [`https://animal-store-${environment}.acme.workers.dev`];
+  place(`.wrangler/deployment-${environment}.jsonl`, JSON.stringify({ type: "deploy", targets }));
+  return join(folder, `.wrangler/deployment-${environment}.jsonl`);
+}
 
 /** Runs a program of scripts/ there. */
 export const runScript = (args: string[], env: NodeJS.Dict<string> = {}) =>

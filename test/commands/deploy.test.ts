@@ -7,7 +7,7 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { git } from "../git.ts";
 import { launch, onTerminal, outcome } from "../processes.ts";
-import { cloudflare, commit, ENV, folder, LOGS, place, runScript } from "./cloudflare.ts";
+import { cloudflare, commit, ENV, folder, haveDeployed, LOGS, place, runScript } from "./cloudflare.ts";
 
 const deploy = (environment: string, env: NodeJS.Dict<string> = {}) =>
   runScript(["scripts/deploy.ts", environment], env);
@@ -17,8 +17,8 @@ const deployToEach = () => Promise.all([deploy("staging"), deploy("production", 
 
 const NEXT = '\nWorker-Version in each response names the commit that serves. If callers get errors, see "Symptoms" in';
 
-const BEFORE_UPLOAD = ["deployments", "bookmark", "query"];
-const DEPLOYED = [...BEFORE_UPLOAD, "deployments", "upload", "live", "which commit?"];
+const BEFORE_UPLOAD = ["bookmark", "query"];
+const DEPLOYED = [...BEFORE_UPLOAD, "deployments", "upload", "live", "which commit?", "which key?"];
 const inStaging = [...DEPLOYED, "tests in mode deployed with key-of-staging", "which commit?"];
 const inProduction = [...DEPLOYED, "tests in mode smoke with key-of-production", "which commit?"];
 
@@ -54,6 +54,18 @@ describe.skipIf(process.platform !== "linux")("npm run deploy, on a terminal", (
     expect(existsSync(LOGS)).toBe(false);
   });
 
+  it("does nothing if production does not have its key", async () => {
+    const files = ["staging", "production"].map(haveDeployed);
+    cloudflare.fails = (event) => event === "production: which key?";
+    const { status, output } = await deployToBoth("mistyped\n");
+    expect(status).toBe(1);
+    expect(output).toContain(
+      "The service does not have this key: status 401, no secret (https://animal-store-production.",
+    );
+    expect(output).toMatch(RegExp(`\nIf it rejects every key, remove ${files[1]}, and run this again\\.\\s*$`));
+    expect(cloudflare.events).toEqual(["staging: which key?", "production: which key?"]);
+  });
+
   it("does nothing with staging's key for production", async () => {
     const { status, output } = await deployToBoth("key-of-staging\n");
     expect([status, output]).toEqual([1, expect.stringContaining("must not have an API key of staging")]);
@@ -63,15 +75,28 @@ describe.skipIf(process.platform !== "linux")("npm run deploy, on a terminal", (
 
 it("fails in staging if a test does, and deploys to production at the same time", async () => {
   cloudflare.fails = (event) => /^staging: tests/.test(event);
+  haveDeployed("production");
   const [staging, production] = await deployToEach();
-  expect([staging.status, staging.errors]).toEqual([1, expect.stringContaining(`command above failed.${NEXT}`)]);
+  const failed = `
+Before this run, staging served an unknown commit, and the bookmark was a-bookmark.
+The tests failed, and a migration was applied: see "Undo a migration" in docs/OPERATIONS.md.${NEXT}`;
+  expect([staging.status, staging.errors]).toEqual([1, expect.stringContaining(failed)]);
   expect(eventsIn("staging")).toEqual(inStaging.slice(0, -1));
-  const last = `\nproduction serves commit ${commit} at https://animal-store-production.acme.workers.dev/v1\n`;
+  const last = `
+Before this run, production served earlier, and the bookmark was a-bookmark.
+production serves commit ${commit} at https://animal-store-production.acme.workers.dev/v1\n`;
   expect([production.status, production.output.slice(-last.length)]).toEqual([0, last]);
-  expect(eventsIn("production")).toEqual(inProduction);
+  expect(eventsIn("production")).toEqual(["which key?", "which commit?", ...inProduction]);
+  expect(globSync("deployment-*", { cwd: join(folder, ".wrangler") }).sort()).toEqual([
+    "deployment-production.jsonl",
+    "deployment-staging.jsonl",
+  ]);
 });
 
 it("uploads nothing if a migration fails, and fails if somebody deploys meanwhile", async () => {
+  // Whatever else a service says about a key, a deployment may repair it.
+  haveDeployed("staging");
+  cloudflare.serving["staging"] = "broken";
   cloudflare.fails = (event) => {
     if (/^production: tests/.test(event)) cloudflare.serving["production"] = "other";
     return event === "staging: query";
@@ -92,7 +117,7 @@ it("applies no migration that was added meanwhile", async () => {
   const { status, errors } = await deploy("production");
   rmSync(join(folder, "migrations/0009_new.sql"));
   expect([status, errors]).toEqual([1, expect.stringContaining("?? migrations/0009_new.sql")]);
-  expect(eventsIn("production")).toEqual(["deployments", "bookmark"]);
+  expect(eventsIn("production")).toEqual(["bookmark"]);
 });
 
 it("is refused by Cloudflare without an environment", async () => {
