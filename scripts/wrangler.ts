@@ -10,7 +10,7 @@ import { LOCAL } from "./environment.ts";
 const WRANGLER = createRequire(import.meta.url).resolve("wrangler");
 
 // Passed to every command: otherwise a wrangler.json in any folder above would win.
-const WRANGLER_TOML = join(import.meta.dirname, "../wrangler.toml");
+export const WRANGLER_TOML = join(import.meta.dirname, "../wrangler.toml");
 
 // Without the banner, Wrangler does not ask the registry for its newest version either. Below this log level, it would
 // not print JSON. Its log files would keep copies of whole stores, readable by everyone. WRANGLER_CI_OVERRIDE_NAME
@@ -22,7 +22,8 @@ const SETTINGS = {
   WRANGLER_CI_OVERRIDE_NAME: undefined,
 };
 
-type Options = { env?: NodeJS.Dict<string>; output?: "inherit" | "pipe" };
+type Output = "inherit" | "pipe";
+type Options = { env?: NodeJS.Dict<string>; input?: string; output?: Output; errors?: Output };
 
 /** Runs a command of Wrangler, like runNode. */
 export const wrangler = (args: string[], { env, ...options }: Options = {}): string =>
@@ -43,16 +44,17 @@ export const queryRows = (environment: string, sql: string): Record<string, unkn
 
 /**
  * Runs Node. `env` is added to the environment. What it prints appears on the terminal or, with "pipe", is returned if
- * it succeeds. Throws if it fails.
+ * it succeeds. Throws if it fails: with "pipe" for `errors`, with these.
  */
-export function runNode(args: string[], { env, output = "inherit" }: Options): string {
-  const { status, stdout, error } = spawnSync(process.execPath, args, {
+export function runNode(args: string[], { env, input, output = "inherit", errors = "inherit" }: Options): string {
+  const { status, stdout, stderr, error } = spawnSync(process.execPath, args, {
     env: { ...process.env, ...env },
-    stdio: ["ignore", output, "inherit"],
+    ...(input && { input }),
+    stdio: [input ? "pipe" : "ignore", output, errors],
     encoding: "utf8",
     maxBuffer: Number.POSITIVE_INFINITY,
   });
   if (status === 0) return stdout;
   if (stdout) console.error(stdout);
-  throw error ?? new Error("The command above failed.");
+  throw error ?? new Error(stderr || "The command above failed.");
 }

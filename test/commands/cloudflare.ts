@@ -29,10 +29,16 @@ export const cloudflare = {
   upload: "",
   /** The files of SQL that were uploaded. */
   files: [] as string[],
+  /** The names of the databases. */
+  databases: [] as string[],
+  /** The API_KEY of each environment. One without a key has no Worker. */
+  keys: {} as Record<string, string>,
 };
 beforeEach(() => {
-  const serving = { staging: "earlier", production: "earlier" };
-  Object.assign(cloudflare, { events: [], fails: () => false, serving, upload: "", files: [] });
+  Object.assign(cloudflare, { events: [], fails: () => false, upload: "", files: [] });
+  cloudflare.serving = { staging: "earlier", production: "earlier" };
+  cloudflare.databases = ["animal-store-staging", "animal-store-production"];
+  cloudflare.keys = { staging: "a-key", production: "a-key" };
   rmSync(join(folder, ".wrangler"), { recursive: true, force: true });
   mkdirSync(join(folder, ".wrangler"));
 });
@@ -47,12 +53,15 @@ function happens(event: string): boolean {
 
 /** What a request to the API means. */
 const API_EVENTS: [request: RegExp, event: string][] = [
-  [/^GET .*\/deployments$/, "deployments"],
   [/time_travel/, "bookmark"],
   [/\/query$/, "query"],
   [/\/import$/, "import"],
   [/^POST .*\/versions/, "upload"],
   [/^POST .*\/deployments$/, "live"],
+  [/^GET .*\/database\?per_page/, "databases"],
+  [/^POST .*\/database$/, "new database"],
+  [/^GET .*\/secrets$/, "secrets"],
+  [/^PUT .*\/secrets$/, "new key"],
 ];
 
 /** Satisfies every command of Wrangler, of which each reads some of the members. An import ends when it is polled. */
@@ -65,6 +74,7 @@ const resultFor = (database: string, body: string) => ({
   deployments: [],
   jwt: "jwt",
   messages: [],
+  name: database,
   resources: { script: {}, script_runtime: {} },
   result: { meta: { duration: 0, size_after: 0 } },
   status: body.includes('"poll"') ? "complete" : "active",
@@ -74,23 +84,33 @@ const resultFor = (database: string, body: string) => ({
   uuid: database,
 });
 
+/** The code with which Cloudflare refuses a binding to a database that does not exist, and secrets without a Worker. */
+function refusalOf(event: string | undefined, environment: string, body: string): number | undefined {
+  if (event === "upload" && !body.includes(`"type":"d1","id":"animal-store-${environment}"`)) return 10021;
+  return event === "secrets" && !cloudflare.keys[environment] ? 10007 : undefined;
+}
+
 const { origin, close } = await startServer(async (request, response) => {
   const { method, url = "", headers } = request;
   const body = await text(request);
-  const [, environment = ""] = /animal-store-(staging|production)/.exec(url) ?? [];
+  const [, environment = ""] = /animal-store-(staging|production)/.exec(url + body) ?? [];
   const [, path = ""] = /^\/client\/v4(\/.*)/.exec(url) ?? [];
   if (path) {
     const [, event] = API_EVENTS.find(([pattern]) => pattern.test(`${method} ${path}`)) ?? [];
+    const code = event && !happens(`${environment}: ${event}`) ? 7500 : refusalOf(event, environment, body);
+    const success = code === undefined;
     if (event === "upload") cloudflare.upload = body;
-    const database = `animal-store-${environment}`;
-    // Cloudflare refuses a binding to a database that does not exist.
-    const isAccepted = event !== "upload" || body.includes(`"type":"d1","id":"${database}"`);
-    const success = !event || (happens(`${environment}: ${event}`) && isAccepted);
     const [, commit] = /\[VERSION_HEADER\]: .*?"(\w+)",?$/m.exec(cloudflare.upload) ?? [];
     if (event === "live") cloudflare.serving[environment] = commit;
-    const list = [{ name: "API_KEY", success, meta: {}, results: [] }];
-    const result = /(query|secrets)$/.test(path) ? list : resultFor(database, body);
-    const errors = success ? [] : [{ code: 7500, message: "as the test wants" }];
+    if (success && event === "new database") cloudflare.databases.push(JSON.parse(body).name);
+    if (success && event === "new key") cloudflare.keys[environment] = JSON.parse(body).text;
+    const lists: Record<string, object[]> = {
+      databases: cloudflare.databases.map((name) => ({ name })),
+      query: [{ success, meta: {}, results: [] }],
+      secrets: [{ name: "API_KEY" }],
+    };
+    const result = lists[event ?? ""] ?? resultFor(`animal-store-${environment}`, body);
+    const errors = success ? [] : [{ code, message: "as the test wants" }];
     return response.writeHead(success ? 200 : 400).end(JSON.stringify({ success, errors, messages: [], result }));
   }
   if (method === "PUT") {
@@ -101,9 +121,9 @@ const { origin, close } = await startServer(async (request, response) => {
   if (method === "POST") return response.writeHead(happens(body) ? 200 : 500).end();
   response.setHeader("Worker-Version", String(cloudflare.serving[environment]));
   if (cloudflare.serving[environment] === "broken") return response.writeHead(500).end();
-  const isKnown =
-    happens(`${environment}: which ${headers.authorization ? "key" : "commit"}?`) && headers.authorization;
-  if (isKnown) return response.setHeader("API-Key-Name", "API_KEY").end("[]");
+  const key = headers.authorization;
+  if (happens(`${environment}: which ${key ? "key" : "commit"}?`) && key)
+    return response.setHeader("API-Key-Name", "API_KEY").end("[]");
   return response.writeHead(401, { "WWW-Authenticate": CHALLENGE }).end();
 });
 

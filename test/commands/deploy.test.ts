@@ -18,7 +18,7 @@ const deployToEach = () => Promise.all([deploy("staging"), deploy("production", 
 const NEXT = '\nWorker-Version in each response names the commit that serves. If callers get errors, see "Symptoms" in';
 
 const BEFORE_UPLOAD = ["bookmark", "query"];
-const DEPLOYED = [...BEFORE_UPLOAD, "deployments", "upload", "live", "which commit?", "which key?"];
+const DEPLOYED = [...BEFORE_UPLOAD, "secrets", "upload", "live", "which commit?", "which key?"];
 const inStaging = [...DEPLOYED, "tests in mode deployed with key-of-staging", "which commit?"];
 const inProduction = [...DEPLOYED, "tests in mode smoke with key-of-production", "which commit?"];
 

@@ -1,0 +1,70 @@
+// Creates what an environment lacks, by Wrangler's `d1 create` and `secret put`. What is there stays as it is, so after
+// any failure the same command continues, and no API key that is in use is replaced.
+
+import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { requireCleanCommit } from "./commit.ts";
+import { ENVIRONMENTS, type Environment } from "./environment.ts";
+import { WRANGLER_TOML, wrangler } from "./wrangler.ts";
+
+const USAGE = `usage: npm run setup -- [${ENVIRONMENTS.join("|")}] --location=<place>, or --jurisdiction=<place>
+Where data is stored cannot be changed later. A location is a request: weur, eeur (Western and Eastern Europe), wnam,
+enam (Western and Eastern North America), apac (Asia and the Pacific), oc (Oceania). A jurisdiction is a guarantee:
+eu (European Union), us (United States), fedramp (data centers that comply with FedRAMP).`;
+
+/** The name of a database in wrangler.toml. Throws if the place next to it is different. */
+function databaseOf(environment: Environment, place: string): string {
+  const [, section = ""] = readFileSync(WRANGLER_TOML, "utf8").split(`[[env.${environment}.d1_databases]]`);
+  const [, name = "", recorded] = /^database_name = "(.+)" # (.+)$/m.exec(section) ?? [];
+  if (recorded === place) return name;
+  throw new Error(`wrangler.toml has ${recorded} next to the database of ${environment}, for whoever creates it again.
+If you mean ${place}, write that there, commit it, and run this again.`);
+}
+
+const hasName = (list: string, name: string): boolean =>
+  JSON.parse(list).some((item: { name: string }) => item.name === name);
+
+function hasKey(environment: Environment): boolean {
+  try {
+    return hasName(wrangler(["secret", "list", "--env", environment], { output: "pipe", errors: "pipe" }), "API_KEY");
+  } catch (failure) {
+    // Wrangler has no command that lists Workers.
+    if (/Worker ".+" .*not found/.test((failure as Error).message)) return false;
+    throw failure;
+  }
+}
+
+/** Creates a database and then a key, if they are missing. A key without a database is an accident. */
+function setUp(environment: Environment, place: string, databases: string): void {
+  const name = databaseOf(environment, place);
+  const hasDatabase = hasName(databases, name);
+  const isKeySet = hasKey(environment);
+  if (isKeySet && !hasDatabase)
+    throw new Error(`${environment} has an API key, but not ${name}: see "A deleted database" in docs/OPERATIONS.md.`);
+  // After an empty line, Wrangler suggests to paste an id, which is valid only in this account.
+  if (!hasDatabase) console.log(wrangler(["d1", "create", name, place], { output: "pipe" }).trim().split("\n\n")[0]);
+  if (isKeySet) return;
+  const key = randomBytes(32).toString("base64url");
+  // Printed first, so that no key is set that nobody knows.
+  console.log(`\nAPI key of ${environment}: ${key}\n`);
+  wrangler(["secret", "put", "API_KEY", "--env", environment], { input: key });
+}
+
+try {
+  const options = { location: { type: "string" }, jurisdiction: { type: "string" } } as const;
+  const { positionals, values } = parseArgs({ allowPositionals: true, options });
+  const [place = "", ...places] = Object.entries(values).map(([kind, value]) => `--${kind}=${value}`);
+  const [name, ...names] = positionals;
+  const environments = ENVIRONMENTS.filter((known) => name === undefined || known === name);
+  if (!place || [...places, ...names].length > 0 || environments.length === 0) throw new Error(USAGE);
+  requireCleanCommit();
+  for (const environment of environments) databaseOf(environment, place);
+  const databases = wrangler(["d1", "list", "--json"], { output: "pipe" });
+  for (const environment of environments) setUp(environment, place, databases);
+  const next = name ? `deploy:${name}` : "deploy";
+  console.log(`\nSave each API key that is printed above: it cannot be read again. Then: npm run ${next}`);
+} catch (failure) {
+  console.error((failure as Error).message);
+  process.exitCode = 1;
+}
