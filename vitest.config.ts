@@ -32,7 +32,7 @@ const workerTests = async () => ({
   test: {
     name: "worker",
     include: ["test/worker/**/*.test.ts"],
-    setupFiles: ["test/worker/setup.ts"],
+    setupFiles: ["test/worker/fresh-database.ts"],
     // The pool for Workers ignores the source maps of cached modules: failures would point at the wrong lines.
     fsModuleCache: false,
     ...SHARED,

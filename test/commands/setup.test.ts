@@ -5,7 +5,7 @@ import { cloudflare, runScript } from "./cloudflare.ts";
 
 const setup = (...args: string[]) => runScript(["scripts/setup.ts", ...args]);
 
-it("creates what is missing, a database before a key, prints the key that it sets, and continues after a failure", async () => {
+it("creates what is missing, database first, prints the key that it sets, and continues after a failure", async () => {
   Object.assign(cloudflare, { databases: [], keys: {}, fails: (event: string) => event === "staging: new key" });
   expect((await setup("--location=weur")).status).toBe(1);
   expect(cloudflare.events.splice(0)).toEqual([

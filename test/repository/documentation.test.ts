@@ -28,7 +28,7 @@ const fragmentsIn = (page: string) =>
       .replaceAll(" ", "-"),
   );
 
-const PAGES = ["README.md", "docs/CONTRIBUTING.md", "docs/INTERFACE.md", "docs/OPERATIONS.md"];
+const PAGES = ["README.md", ...globSync("docs/*.md")];
 
 it.each(PAGES)("%s links only to what exists", (page) => {
   const links = Array.from(textOf(page).matchAll(/\]\((?!https?:)([^)#]*)#?([^)]*)\)/g));
@@ -55,12 +55,12 @@ it.each([
   expect(textOf(page)).toMatch(figure);
 });
 
-it("docs/OPERATIONS.md quotes messages and codes that the sources have", () => {
+it.each(["docs/OPERATIONS.md", "docs/SETUP.md"])("%s quotes messages and codes that the sources have", (page) => {
   const sources = globSync(["{src,scripts}/**/*.ts", "migrations/*.sql", "wrangler.toml", ".github/**/*.yml"]);
   const source = sources.map((file) => readFileSync(file, "utf8")).join("");
   // Code that is written as words, unlike a command. What others print is in italics.
-  const quoted = textOf("docs/OPERATIONS.md").matchAll(/`((?!git |npm |npx )[A-Z]?[a-z]+(?:[\s_][a-z]+)*\??)`/g);
+  const quoted = textOf(page).matchAll(/`((?!git |npm |npx )[A-Z]?[a-z]+(?:[\s_][a-z]+)*\??)`/g);
   const messages = Array.from(quoted, ([, message = ""]) => message.replaceAll("\n", " "));
-  expect(messages).toContain("closed for maintenance");
+  expect(messages).not.toEqual([]);
   expect(messages.filter((message) => !source.includes(message))).toEqual([]);
 });

@@ -1,11 +1,11 @@
-// The SQL of the runbook, as an operator would run it: by procedure, and in order.
+// The SQL for operators, as they would run it: by procedure, and in order.
 
 import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, it } from "vitest";
 import { TABLES } from "../tables.ts";
 
-const runbook = readFileSync("docs/OPERATIONS.md", "utf8");
+const runbook = ["docs/OPERATIONS.md", "docs/SETUP.md"].map((page) => readFileSync(page, "utf8")).join("\n");
 
 /** What an operator fills in. For <statement>, the runbook has some: this one names a trigger. */
 const VALUES: Record<string, string | undefined> = {
@@ -31,8 +31,9 @@ function openDatabase(): DatabaseSync {
   return database;
 }
 
-const procedures = runbook.split(/^### /m).flatMap((text) => {
-  const commands = Array.from(text.matchAll(/^ *npx .*--command "(.*)"$/gm), ([, sql = ""]) => sql);
+const procedures = runbook.split(/^##+ /m).flatMap((text) => {
+  const found = text.matchAll(/^ *npx .*--command "(.*)"$|^```sql\n(.*)$/gm);
+  const commands = Array.from(found, ([, command, sql = ""]) => command ?? sql);
   return commands.length === 0 ? [] : [{ procedure: text.replace(/\n[\s\S]*/, ""), commands }];
 });
 
