@@ -12,7 +12,7 @@ CREATE INDEX IF NOT EXISTS corrections_by_pet ON corrections (pet_id, noted_at);
 CREATE TRIGGER IF NOT EXISTS pets_stay BEFORE DELETE ON pets
 WHEN NOT EXISTS (SELECT 1 FROM corrections WHERE pet_id = OLD.id AND noted_at > unixepoch() - 3600)
 BEGIN
-  SELECT RAISE(ABORT, 'Animals stay. To remove some, first note their ids in corrections (docs/OPERATIONS.md).');
+  SELECT RAISE(ABORT, 'Animals stay. To remove some, first note their ids: docs/OPERATIONS.md, Correct or remove animals.');
 END;
 
 -- Values are compared, because repeating a create with its Idempotency-Key updates its row without changing it.
@@ -21,7 +21,7 @@ WHEN (NEW.id, NEW.name, NEW.category_id, NEW.status, NEW.idempotency_key, NEW.cr
   IS NOT (OLD.id, OLD.name, OLD.category_id, OLD.status, OLD.idempotency_key, OLD.created_by, OLD.created_at)
   AND NOT EXISTS (SELECT 1 FROM corrections WHERE pet_id = OLD.id AND noted_at > unixepoch() - 3600)
 BEGIN
-  SELECT RAISE(ABORT, 'Animals stay. To change some, first note their ids in corrections (docs/OPERATIONS.md).');
+  SELECT RAISE(ABORT, 'Animals stay. To change some, first note their ids: docs/OPERATIONS.md, Correct or remove animals.');
 END;
 
 -- An animal gets an id after all others, so one that is ahead of the clock would lead to more of these, and one that is

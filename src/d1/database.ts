@@ -110,6 +110,6 @@ const meaningOf = (cause: unknown): Meaning => MESSAGES.find(([pattern]) => patt
 function failureOf(cause: unknown, kind: StatementKind, { isRefused = false, retryAfter }: Meaning): StoreFailure {
   const message = messageOf(cause);
   const lacksSchema = /no such (table|column|index)|no column named|ON CONFLICT clause does not match/.test(message);
-  const explained = lacksSchema ? new Error(`${message} (Are the migrations applied? See docs/OPERATIONS.md)`) : cause;
+  const explained = lacksSchema ? new Error(`${message} (see "A 500" in docs/OPERATIONS.md)`) : cause;
   return new StoreFailure(explained, { mayBeStored: kind === "write" && !isRefused, retryAfter });
 }

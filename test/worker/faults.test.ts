@@ -198,7 +198,7 @@ describe("any other failure is a 500 that reveals nothing, and its cause is logg
     expectLogged("internal_error", cause);
   });
 
-  const REMEDY = "SQLITE_ERROR (Are the migrations applied? See docs/OPERATIONS.md)";
+  const REMEDY = 'SQLITE_ERROR (see "A 500" in docs/OPERATIONS.md)';
 
   it("if the tables are missing, with where to look", async () => {
     await reset();
