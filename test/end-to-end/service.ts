@@ -4,7 +4,7 @@
 
 import { inject } from "vitest";
 import { SUNSET } from "../../src/pets/deprecation.ts";
-import { send } from "./send.ts";
+import { AnimalStore } from "../../src/site/client.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -20,11 +20,11 @@ export const { origin: ORIGIN, key: API_KEY, isDeployed: IS_DEPLOYED, isClosed: 
  */
 export const KEY = { Authorization: `Bearer ${API_KEY}`, "x-d1-bookmark": "latest" };
 
+const store = new AnimalStore({ baseUrl: `${ORIGIN}/v1`, apiKey: API_KEY });
+
 /** Adds an animal, and returns its id. */
-export async function addAnimal(name = "Rex"): Promise<number> {
-  const headers = { ...KEY, "Content-Type": "application/json" };
-  const request = { method: "POST", headers, body: JSON.stringify({ name, categoryId: 7 }) };
-  return JSON.parse((await send(`${ORIGIN}/v1/pets`, request)).text).id;
+export async function addAnimal(name = "Rex"): Promise<bigint> {
+  return (await store.createPet({ name, categoryId: 7n })).id;
 }
 
 export const IS_REMOVED = Date.now() >= SUNSET.getTime();

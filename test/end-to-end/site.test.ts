@@ -18,10 +18,12 @@ const EVERYWHERE = {
 };
 // RFC 8631 names the relations.
 const PAGE = { link: '</openapi.json>; rel="service-desc"; type="application/json"' };
+const CLIENT = { "content-type": "text/plain; charset=utf-8", "access-control-allow-origin": "*" };
 const DESCRIPTION = { link: '</>; rel="service-doc"; type="text/html"', "access-control-allow-origin": "*" };
 
 it.each([
   ["/", { "content-type": "text/html; charset=utf-8", ...PAGE }],
+  ["/client.ts", CLIENT],
   ["/openapi.json", { "content-type": "application/json", ...DESCRIPTION }],
 ])("responds to GET %s with its headers, and to POST with 405", async (path, own) => {
   const got = await send(ORIGIN + path);

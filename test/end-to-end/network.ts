@@ -1,0 +1,67 @@
+// A network between the service and its callers, which fails as a test wants. It ends with this process.
+
+import { type ServerResponse, STATUS_CODES } from "node:http";
+import { text } from "node:stream/consumers";
+import { expect } from "vitest";
+import { ALLOWED_HEADERS } from "../../src/http/responses.ts";
+import { startServer } from "../server.ts";
+import { send } from "./send.ts";
+import { ORIGIN } from "./service.ts";
+
+/** The header cf-ray of every response, which reports of problems need. */
+export const RAY = "9e7ef1dc58252cea-AMS";
+
+/** What can be sent instead of the service's response, whose status and body it gets. */
+const FAILURES: Record<string, (response: ServerResponse, status: number, body: string) => void> = {
+  // Whoever follows it gets what looks like a success.
+  redirect: (response) => response.writeHead(302, { Location: response.req.url }).end(),
+  html: (response, status) => response.writeHead(status).end("<h1>Welcome</h1>"),
+  json: (response, status) => response.writeHead(status).end('{"status":"ok"}'),
+  shortened: (response, status, body) => response.writeHead(status).end(body.slice(0, -1)),
+  "cut off": (response, status, body) =>
+    response.writeHead(status, { "Content-Length": body.length }).write(body.slice(0, 9), () => response.destroy()),
+  silent: () => {},
+  429: (response) => response.writeHead(429, { "Retry-After": "1" }).end("error code: 1015"),
+  503: (response) => response.writeHead(503, { "Retry-After": "2" }).end("unavailable"),
+};
+
+/** Requests that take the same way. */
+interface Run {
+  baseUrl: string;
+  /** How the first of them fail, if they do: a name of FAILURES, or "wrong key". */
+  failures: string[];
+  requests: number;
+  /** In the service's responses to creates. */
+  ids: number[];
+}
+
+const runs: Run[] = [];
+/** All responses of the service, as the guide would show them. */
+export const received: string[] = [];
+
+export function openWay(...failures: string[]): Run {
+  const run = { baseUrl: `${network.origin}/${runs.length}/v1`, failures, requests: 0, ids: [] };
+  runs.push(run);
+  return run;
+}
+
+const network = await startServer(async (request, response) => {
+  const [, number, path] = /^\/(\d+)(.*)/.exec(String(request.url)) ?? [];
+  const run = runs[Number(number)] ?? expect.fail();
+  const failure = run.failures[run.requests++] ?? "";
+  response.setHeader("cf-ray", RAY);
+  const sent = ALLOWED_HEADERS.map((name) => [name, request.headers[name.toLowerCase()]]).filter(([, value]) => value);
+  const headers = { ...Object.fromEntries(sent), ...(failure === "wrong key" && { Authorization: "Bearer wrong" }) };
+  const options = { method: String(request.method), headers, body: await text(request) };
+  const { status, headers: others, text: body } = await send(ORIGIN + path, options);
+  const shown = ["Location", "Link"].filter((name) => others.has(name)).map((name) => `${name}: ${others.get(name)}`);
+  received.push([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...shown, "", body].join("\n"));
+  if (options.method === "POST") run.ids.push(JSON.parse(body).id);
+  others.delete("Content-Length");
+  const respond = FAILURES[failure];
+  if (respond) return respond(response, status, body);
+  const link = others.get("Link")?.replace(ORIGIN, `${network.origin}/${number}`);
+  return response.writeHead(status, { ...Object.fromEntries(others), ...(link && { link }) }).end(body);
+}, "localhost");
+
+network.server.unref();
