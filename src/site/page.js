@@ -72,9 +72,12 @@ function enable(details) {
   const [apiKey, ...fields] = details.querySelectorAll("[data-in]");
   const { "Idempotency-Key": idempotencyKey, JSON: json } = form.elements;
   if (idempotencyKey) {
-    idempotencyKey.value = newKey();
-    // It belongs to what is sent, so sending that again adds nothing, whatever happened. An emptied field stays empty.
-    json.oninput = () => (idempotencyKey.value &&= newKey());
+    let own = newKey();
+    idempotencyKey.value = own;
+    // It belongs to what is sent, so sending that again adds nothing, whatever happened. What a person typed stays.
+    json.oninput = () => {
+      if (idempotencyKey.value === own) idempotencyKey.value = own = newKey();
+    };
   }
 
   form.onsubmit = async (event) => {
