@@ -42,8 +42,9 @@ const SELECT = `SELECT ${PET_JSON} AS json FROM pets WHERE id = ?1`;
 
 const SELECT_PAGE = `SELECT ${PET_JSON} AS json FROM pets WHERE id >= ?1 ORDER BY id LIMIT ?2 + 1`;
 
-// A separate statement: `(?3 IS NULL OR status = ?3)` would keep SQLite from using the index. It names the index: after
-// `PRAGMA optimize` while all animals have one status, SQLite would read the whole table for any other.
+// Each combination of filters is a statement of its own, because `(?3 IS NULL OR status = ?3)` would keep SQLite from
+// using the index. It names the index, because SQLite's statistics can speak against it: after `PRAGMA optimize` while
+// all animals have one status, it would read the whole table for any other.
 const SELECT_PAGE_BY_STATUS = `
   SELECT ${PET_JSON} AS json FROM pets INDEXED BY pets_by_status
   WHERE id >= ?1 AND status = ?3 ORDER BY id LIMIT ?2 + 1`;
