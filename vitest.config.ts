@@ -65,18 +65,10 @@ const whySkipped: Reporter = {
   },
 };
 
-// A line for each file, so that the way back, which a deployment prints first, stays on the screen.
-const BRIEF = {
-  reporters: ["default", whySkipped],
-  slowTestThreshold: Number.POSITIVE_INFINITY,
-  silent: "passed-only" as const,
-};
-
 export default defineConfig(async ({ mode }) => ({
   test: {
     ...(mode !== "test" && { retry: 1 }),
-    ...(mode === "smoke" && { reporters: "verbose" }),
-    ...(mode === "deployed" && BRIEF),
+    reporters: mode === "smoke" ? ["verbose"] : ["default", whySkipped],
     // With two processors Vitest would use only one worker, but these tests often wait for other processes.
     maxWorkers: 2,
     // The service logs the use of its keys, which tests change all the time.

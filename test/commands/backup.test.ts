@@ -1,7 +1,7 @@
 // Backups: that they keep every animal, exactly, and that they are loaded, again and again.
 
-import { existsSync, mkdtempSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { constants, tmpdir } from "node:os";
+import { mkdtempSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Readable } from "node:stream";
@@ -125,16 +125,6 @@ it("reads pages of at most 50 MB, which D1 can return, even of the longest anima
   expect(PAGE * JSON.stringify(Object.fromEntries(row)).length).toBeLessThanOrEqual(50_000_000);
 });
 
-it("is loaded into a table that has a newer column, which it covers", () => {
-  const [store, newer] = [openDatabase(...EDGES), openDatabase()];
-  newer.exec("ALTER TABLE pets ADD COLUMN newer TEXT DEFAULT 'unknown'");
-  for (const line of linesOf(store)) newer.exec(line);
-  const expected = linesOf(store).map((line) => line.replace(") VALUES (", ", newer) VALUES ("));
-  expect(linesOf(newer)).toEqual(
-    expected.map((line) => line.replace(/(?=\) ON CONFLICT DO NOTHING;\n$)/, ", 'unknown'")),
-  );
-});
-
 describe("npm run load", () => {
   const parts = (environment: string, ...chunks: string[]) =>
     Array.fromAsync(partsOf(Readable.from(chunks), environment, "today"));
@@ -196,16 +186,6 @@ describe("npm run load", () => {
     expect(errors).not.toMatch(/^ +at /m);
     removeProject(project);
   });
-
-  it("names what is wrong with its arguments in one line, as `npm run backup` does", async () => {
-    const node = (...args: string[]) => outcome(launch(process.execPath, args, "."));
-    for (const command of ["load", "backup"]) {
-      const errors = `usage: npm run ${command} -- <local|staging|production> <file>\n`;
-      expect(await node(`scripts/${command}.ts`, "prod", "file")).toEqual({ status: 1, output: "", errors });
-    }
-    const errors = expect.stringMatching(/^ENOENT: no such file or directory.*missing\.sql'\n$/);
-    expect(await node("scripts/load.ts", "local", "missing.sql")).toEqual({ status: 1, output: "", errors });
-  });
 });
 
 it("never overwrites a file, nor what appears meanwhile", async () => {
@@ -220,18 +200,4 @@ it("never overwrites a file, nor what appears meanwhile", async () => {
   if (WINDOWS) return; // Only an administrator can make a link.
   symlinkSync(join(folder, "target"), join(folder, "link"));
   await expect(writeNew(join(folder, "link"), partial, [])).rejects.toThrow("already exists");
-});
-
-// Windows has no signals.
-it.skipIf(WINDOWS).each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("a copy is removed at %s", async (signal) => {
-  const copy = join(folder, signal);
-  const program = `
-    import { writeFileSync } from "node:fs";
-    import { removeAtExit } from "./scripts/remove-at-exit.ts";
-    removeAtExit(process.argv[1]);
-    writeFileSync(process.argv[1], "Rex");
-    process.kill(process.pid, "${signal}");
-    setInterval(() => {}, 1000);`;
-  const { status } = await outcome(launch(process.execPath, ["--input-type=module", "--eval", program, copy], "."));
-  expect([status, existsSync(copy)]).toEqual([128 + constants.signals[signal], false]);
 });

@@ -126,14 +126,6 @@ it("is refused by Cloudflare without an environment", async () => {
   expect(cloudflare.upload).toContain('"type":"d1","id":"DB"');
 });
 
-it("takes nothing but a commit", async () => {
-  place("src/new.ts");
-  const { status, errors } = await deploy("staging");
-  rmSync(join(folder, "src/new.ts"));
-  expect(errors).toContain("?? src/new.ts");
-  expect([status, cloudflare.events]).toEqual([1, []]);
-});
-
 const WHERE = "An API key of production is required: enter it on a terminal";
 
 it.each([

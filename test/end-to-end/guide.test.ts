@@ -134,9 +134,7 @@ for (const [language, { command, missing }] of Object.entries(LANGUAGES)) {
       const example = Array.from(section.matchAll(code), ([, program]) => program).join("");
       return example ? [{ title, section, example }] : [];
     });
-    const calls = examples.filter(({ title }) => ![CLIENT, ...PROGRAMS].includes(title));
     const programs = examples.filter(({ title }) => PROGRAMS.includes(title));
-    const creates = examples.filter(({ title }) => ["Add an animal", RETRYING].includes(title));
 
     it.for(examples)("$title: gets and prints what the page shows", async ({ title, section, example }) => {
       const { status, output, errors } = await runExample(command, example);
@@ -145,18 +143,6 @@ for (const [language, { command, missing }] of Object.entries(LANGUAGES)) {
       const isReceived = (parts: string[]) =>
         received.some((text) => parts.every((part) => anyStore(text).includes(part)));
       expect(responsesIn(section).filter((shown) => !isReceived(shown.split("…")))).toEqual([]);
-    });
-
-    it.for(calls)("$title: prints the status and the message if the key is wrong", async ({ example }) => {
-      const { status, output } = await runExample(command, example, ["wrong key", "wrong key"]);
-      expect(output).toMatch(/401[\s\S]+The API key is not valid/);
-      expect(status).toBe(0);
-    });
-
-    it.for(creates)("$title: adds nothing when it runs again with the same key", async ({ example }) => {
-      const withKey = example.replace(/\$\(openssl.+\)|crypto.+\(\)|str\(uuid.+\)/, `"${crypto.randomUUID()}"`);
-      const [first, again] = [await runExample(command, withKey), await runExample(command, withKey)];
-      expect(again.ids[0], again.errors).toBe(first.ids[0]);
     });
 
     it.for(programs)("$title: fails and says why, if a request fails", async ({ title, example }) => {

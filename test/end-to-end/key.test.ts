@@ -1,11 +1,9 @@
 // The command that asks a service about a key, and what the tests over HTTP require before they start.
 
-import type { ServerResponse } from "node:http";
 import { describe, expect, it, vi } from "vitest";
 import { isForTests, parseBase } from "../../scripts/environment.ts";
 import { askAboutKey } from "../../scripts/key.ts";
 import { readKey } from "../../scripts/read-key.ts";
-import { CHALLENGE } from "../../src/http/authentication.ts";
 import { CLOSED } from "../../src/http/maintenance.ts";
 import { launch, onTerminal, outcome } from "../processes.ts";
 import { startServer } from "../server.ts";
@@ -29,7 +27,6 @@ describe("npm run key", () => {
     // printf short | sha256sum
     const unknown = `The service does not have this key: status 401, no secret (${BASE}, key f9b0078b…)\n`;
     expect(await run("short")).toMatchObject({ status: 1, output: unknown });
-    expect(await run("two words")).toMatchObject({ status: 1, output: "", errors: expect.not.stringContaining("two") });
   });
 
   // With the command `script` of Linux.
@@ -61,56 +58,40 @@ describe("npm run key", () => {
   });
 });
 
+it("an API key is that of the variable, can be sent, and is required without a terminal", async () => {
+  vi.spyOn(console, "error").mockReturnValue();
+  expect(await readKey("API key", { API_KEY: " key\n" })).toBe("key");
+  await expect(readKey("API key", { API_KEY: "two words" })).rejects.toThrow(/^(?!.*two)/);
+  const where = "enter it on a terminal, or set the environment variable API_KEY.";
+  await expect(readKey("API key", {})).rejects.toThrow(`An API key is required: ${where}`);
+});
+
 it("a base URL is https, except on this machine", () => {
   for (const base of ["http://api.example.com/v1", "http://localhost.example.com/v1", "https://api.example.com"]) {
     expect(() => parseBase("SERVICE_URL", base)).toThrow("SERVICE_URL must be an https URL");
   }
 });
 
-it("an API key is that of the variable, and required without a terminal", async () => {
-  vi.spyOn(console, "error").mockReturnValue();
-  expect(await readKey("API key", { API_KEY: " key\n" })).toBe("key");
-  const where = "enter it on a terminal, or set the environment variable API_KEY.";
-  await expect(readKey("API key", {})).rejects.toThrow(`An API key is required: ${where}`);
+it.each([
+  ["http://127.0.0.1:1/v1", true],
+  ["http://[::1]/v1", true],
+  ["https://animal-store-staging.acme.workers.dev/v1", true],
+  ["https://production-staging.example.com/v1", false],
+  ["https://animal-store-production.acme.workers.dev/v1", false],
+  ["https://animal-store-staging.acme.workers.dev.example.com/v1", false],
+  ["https://animal-store-staging.a.b.workers.dev/v1", false],
+])("tests may leave animals at %s: %s", async (SERVICE_URL, expected) => {
+  expect(isForTests(SERVICE_URL)).toBe(expected);
+  if (expected) return;
+  await expect(findService("deployed", { SERVICE_URL })).rejects.toThrow("is not known to be for tests.");
 });
 
-it("the smoke test runs while the service is closed, but not with a key that it does not have", async () => {
-  const { origin, close } = await startServer(({ headers }, response) => {
-    if (headers.authorization === "Bearer a-key") return response.writeHead(503, NAMED).end(CLOSED);
-    return response.writeHead(401, { "WWW-Authenticate": CHALLENGE }).end();
-  });
-  const find = (API_KEY: string) => findService("smoke", { SERVICE_URL: `${origin}/v1`, API_KEY });
-  expect(await find("a-key")).toMatchObject({ origin, isClosed: true });
-  await expect(find("wrong")).rejects.toThrow("The service does not have this key");
+it("only the smoke test runs while the service is closed, and none with a key that it does not have", async () => {
+  const { origin, close } = await startServer((_, response) => response.writeHead(503, NAMED).end(CLOSED));
+  const service = { SERVICE_URL: `${origin}/v1`, API_KEY: "a-key" };
+  expect(await findService("smoke", service)).toMatchObject({ origin, isClosed: true });
+  await expect(findService("deployed", service)).rejects.toThrow("The service is closed for maintenance");
   close();
-});
-
-describe("the tests that leave animals", () => {
-  it.each([
-    "https://api.example.com/v1",
-    "https://production-staging.example.com/v1",
-    "https://animal-store-production.acme.workers.dev/v1",
-    "https://animal-store-staging.acme.workers.dev.example.com/v1",
-    "https://animal-store-staging.a.b.workers.dev/v1",
-  ])("reject %s", async (SERVICE_URL) => {
-    await expect(findService("deployed", { SERVICE_URL })).rejects.toThrow("is not known to be for tests.");
-  });
-
-  it("reject a closed service, whose commit would go on to production without them", async () => {
-    const respond = (_: unknown, response: ServerResponse) => response.writeHead(503, NAMED).end(CLOSED);
-    const { origin, close } = await startServer(respond);
-    const service = { SERVICE_URL: `${origin}/v1`, API_KEY: "a-key" };
-    await expect(findService("deployed", service)).rejects.toThrow("The service is closed for maintenance");
-    close();
-  });
-
-  it("accept this machine, and staging at workers.dev", () => {
-    for (const base of [
-      "http://127.0.0.1:1/v1",
-      "http://[::1]/v1",
-      "https://animal-store-staging.acme.workers.dev/v1",
-    ]) {
-      expect(isForTests(base)).toBe(true);
-    }
-  });
+  const wrong = findService("smoke", { SERVICE_URL: BASE, API_KEY: "wrong" });
+  await expect(wrong).rejects.toThrow("The service does not have this key");
 });

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { INT64 } from "../../src/values/int64.ts";
 import { describedOperations } from "../conformance.ts";
 import { ELSEWHERE, expectAccessible, NO_CHROMIUM, openPage } from "./chromium.ts";
-import { API_KEY, addAnimal, IS_DEPLOYED, IS_REMOVED, ORIGIN } from "./service.ts";
+import { API_KEY, addAnimal, IS_REMOVED, ORIGIN } from "./service.ts";
 
 const GUIDE = readFileSync("src/site/guide.md", "utf8");
 const PLACEHOLDERS = { address: "https://<your address>", key: "<your API key>" };
@@ -89,16 +89,6 @@ describe.skipIf(NO_CHROMIUM)(`the page, in Chromium${NO_CHROMIUM}`, () => {
     expect(selected).toContain("Idempotency-Key");
     expect(selected).not.toMatch(/^Cop(y|ied)$/m);
     expect(complaints).toEqual([]);
-  });
-
-  it("shows the variables and a first call on the first screen", async () => {
-    const { page } = await openPage(ORIGIN);
-    if (!IS_DEPLOYED) expect(await codeOf(page)).toContain(filledIn({ address: ORIGIN, key: API_KEY }));
-    for (const screen of [LAPTOP, PHONE]) {
-      await page.setViewportSize(screen);
-      const { y, height } = await boxOf(page, "pre:has-text('curl')");
-      expect(y + height).toBeLessThanOrEqual(screen.height);
-    }
   });
 
   it("sends the example of each operation, and nothing that nobody filled in", async () => {
@@ -215,34 +205,6 @@ describe.skipIf(NO_CHROMIUM)(`the page, in Chromium${NO_CHROMIUM}`, () => {
     await page.evaluate("Response.prototype.text = () => Promise.reject(new TypeError())");
     await respond(page, 201);
     expect((await send()).text).toBe(`There was no complete response. The request may have arrived.${AGAIN}`);
-  });
-
-  it("brings the status and the message of an error into the window", async () => {
-    const { page, send, field } = await openForm("createPet");
-    await field("JSON").fill("{}");
-    for (const screen of [LAPTOP, PHONE]) {
-      await page.setViewportSize(screen);
-      await page.evaluate(`document.querySelector("#createPet ~ .form button").scrollIntoView({ block: "end" })`);
-      expect((await send()).body).toMatch(/^{"code":"bad_request"/);
-      const [top, bottom] = await page.evaluate<[number, number]>(`(() => {
-        const range = document.createRange();
-        range.setStart(document.querySelector("#createPet ~ .form output"), 0);
-        range.setEndAfter(document.querySelector("#createPet ~ .form pre wbr:last-of-type"));
-        const { top, bottom } = range.getBoundingClientRect();
-        return [top, bottom];
-      })()`);
-      expect([top >= 0, bottom <= screen.height]).toEqual([true, true]);
-    }
-    await respond(page, 200, "Too long for the window\n".repeat(99));
-    await send();
-    expect((await boxOf(page, "#createPet ~ .form output")).y).toBeGreaterThanOrEqual(0);
-  });
-
-  it("keeps an example in view, beside the text that it belongs to", async () => {
-    const { page } = await openPage(`${ORIGIN}#createPet-headers`, { viewport: LAPTOP });
-    const [title, code] = [await boxOf(page, "#createPet"), await boxOf(page, "section:has(#createPet) > .code")];
-    expect(code.x).toBeGreaterThan(title.x + title.width);
-    expect([code.y >= 0, code.y + code.height <= LAPTOP.height]).toEqual([true, true]);
   });
 
   it("has contents that, on a phone, open from everywhere and close", async () => {

@@ -20,7 +20,7 @@ export const { origin: ORIGIN, key: API_KEY, isDeployed: IS_DEPLOYED, isClosed: 
  */
 export const KEY = { Authorization: `Bearer ${API_KEY}`, "x-d1-bookmark": "latest" };
 
-const store = new AnimalStore({ baseUrl: `${ORIGIN}/v1`, apiKey: API_KEY });
+export const store = new AnimalStore({ baseUrl: `${ORIGIN}/v1`, apiKey: API_KEY });
 
 /** Adds an animal, and returns its id. */
 export async function addAnimal(name = "Rex"): Promise<bigint> {
