@@ -72,7 +72,7 @@ export default defineConfig(async ({ mode }) => ({
     // With two processors Vitest would use only one worker, but these tests often wait for other processes.
     maxWorkers: 2,
     // The service logs the use of its keys, which tests change all the time.
-    onConsoleLog: (line: string) => !line.includes(" is in use (logged once an hour)"),
+    silent: "passed-only" as const,
     projects: mode === "test" ? [await workerTests(), endToEnd(mode), otherTests] : [endToEnd(mode)],
   },
 }));

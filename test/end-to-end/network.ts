@@ -52,12 +52,13 @@ const network = await startServer(async (request, response) => {
   response.setHeader("cf-ray", RAY);
   const sent = ALLOWED_HEADERS.map((name) => [name, request.headers[name.toLowerCase()]]).filter(([, value]) => value);
   const headers = { ...Object.fromEntries(sent), ...(failure === "wrong key" && { Authorization: "Bearer wrong" }) };
-  const options = { method: String(request.method), headers, body: await text(request) };
+  const sentBody = await text(request);
+  const options = { method: String(request.method), headers, ...(sentBody && { body: sentBody }) };
   const { status, headers: others, text: body } = await send(ORIGIN + path, options);
   const shown = ["Location", "Link"].filter((name) => others.has(name)).map((name) => `${name}: ${others.get(name)}`);
   received.push([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...shown, "", body].join("\n"));
   if (options.method === "POST") run.ids.push(JSON.parse(body).id);
-  others.delete("Content-Length");
+  for (const name of ["Content-Length", "Transfer-Encoding"]) others.delete(name);
   const respond = FAILURES[failure];
   if (respond) return respond(response, status, body);
   const link = others.get("Link")?.replace(ORIGIN, `${network.origin}/${number}`);
