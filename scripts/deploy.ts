@@ -31,9 +31,8 @@ const printStep = (step: string) => console.log(`\n== ${step}\n`);
 /** Wrangler's report of the last deployment from this folder, which has the address. */
 const reportOf = (environment: Environment) => join(ROOT, `.wrangler/deployment-${environment}.jsonl`);
 
-/** The base URL in a report, or undefined if there is no report. */
-function addressIn(report: string): string | undefined {
-  if (!existsSync(report)) return undefined;
+/** The base URL in a report. */
+function addressIn(report: string): string {
   const lines = readFileSync(report, "utf8").trim().split("\n");
   return baseUrlOf(lines.map((line) => JSON.parse(line)).find(({ type }) => type === "deploy").targets);
 }
@@ -44,23 +43,22 @@ function addressIn(report: string): string | undefined {
  */
 async function tryKey(environment: Environment, key: string): Promise<void> {
   const report = reportOf(environment);
+  if (!existsSync(report)) return;
   const base = addressIn(report);
-  if (!base) return;
   printStep(`${environment}: trying the API key at ${base}`);
   const { state, line } = await askAboutKey(base, key).catch(({ message }) => ({ state: "silent", line: message }));
   if (state !== "unknown") return console.log(line);
   throw new Error(`${line}\nIf it rejects every key, remove ${report}, and run this again.`);
 }
 
-/** Deploys the commit, tests it with an API key of the environment, and checks that it serves after that, too. */
+/** Deploys the commit, tests it with an API key of the environment, and checks that it still serves after that. */
 async function deploy(environment: Environment, commit: string, key: string): Promise<void> {
   const section = ["--env", environment];
   printStep(`${environment}: what serves, and the bookmark of the database`);
-  const known = addressIn(reportOf(environment));
-  const serving = known ? await servingCommit(known) : "an unknown commit";
-  const { bookmark } = JSON.parse(
-    wrangler(["d1", "time-travel", "info", "DB", ...section, "--json"], { output: "pipe" }),
-  );
+  const report = reportOf(environment);
+  const serving = existsSync(report) ? await servingCommit(addressIn(report)) : "an unknown commit";
+  const state = wrangler(["d1", "time-travel", "info", "DB", ...section, "--json"], { output: "pipe" });
+  const { bookmark } = JSON.parse(state);
   summary.push(`Before this run, ${environment} served ${serving}, and the bookmark was ${bookmark}.`);
   console.log(summary.at(-1));
 
@@ -107,7 +105,6 @@ function deployCode(environment: Environment, commit: string): string {
   const env = { WRANGLER_OUTPUT_FILE_PATH: next, IN_DEPLOYMENT: "true" };
   wrangler(["deploy", "--env", environment, "--tag", commit, "--define", `COMMIT:"${commit}"`], { env });
   const base = addressIn(next);
-  if (!base) throw new Error("Wrangler has not reported the deployment.");
   renameSync(next, report);
   return base;
 }
