@@ -81,7 +81,7 @@ async function deploy(environment: Environment, commit: string, key: string): Pr
   try {
     runNode([VITEST, "run", "--mode", mode], { env: { ...WITHOUT_ACCOUNT, SERVICE_URL: base, API_KEY: key } });
   } catch (failure) {
-    if (applied.includes("No migrations to apply")) throw failure;
+    if (environment === "staging" || applied.includes("No migrations to apply")) throw failure;
     throw new Error('The tests failed, and a migration was applied: see "Undo a migration" in docs/OPERATIONS.md.');
   }
 

@@ -73,20 +73,20 @@ describe.skipIf(process.platform !== "linux")("npm run deploy, on a terminal", (
   });
 });
 
-it("fails in staging if a test does, and deploys to production at the same time", async () => {
-  cloudflare.fails = (event) => /^staging: tests/.test(event);
-  haveDeployed("production");
+it("fails in production if a test does, and deploys to staging at the same time", async () => {
+  cloudflare.fails = (event) => /^production: tests/.test(event);
+  haveDeployed("staging");
   const [staging, production] = await deployToEach();
   const failed = `
-Before this run, staging served an unknown commit, and the bookmark was a-bookmark.
+Before this run, production served an unknown commit, and the bookmark was a-bookmark.
 The tests failed, and a migration was applied: see "Undo a migration" in docs/OPERATIONS.md.${NEXT}`;
-  expect([staging.status, staging.errors]).toEqual([1, expect.stringContaining(failed)]);
-  expect(eventsIn("staging")).toEqual(inStaging.slice(0, -1));
+  expect([production.status, production.errors]).toEqual([1, expect.stringContaining(failed)]);
+  expect(eventsIn("production")).toEqual(inProduction.slice(0, -1));
   const last = `
-Before this run, production served earlier, and the bookmark was a-bookmark.
-production serves commit ${commit} at https://animal-store-production.acme.workers.dev/v1\n`;
-  expect([production.status, production.output.slice(-last.length)]).toEqual([0, last]);
-  expect(eventsIn("production")).toEqual(["which key?", "which commit?", ...inProduction]);
+Before this run, staging served earlier, and the bookmark was a-bookmark.
+staging serves commit ${commit} at https://animal-store-staging.acme.workers.dev/v1\n`;
+  expect([staging.status, staging.output.slice(-last.length)]).toEqual([0, last]);
+  expect(eventsIn("staging")).toEqual(["which key?", "which commit?", ...inStaging]);
   expect(globSync("deployment-*", { cwd: join(folder, ".wrangler") }).sort()).toEqual([
     "deployment-production.jsonl",
     "deployment-staging.jsonl",
