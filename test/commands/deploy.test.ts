@@ -139,26 +139,14 @@ it.each([
   expect(cloudflare.events).toEqual([]);
 });
 
-it("npm run backup reads the deployed database", async () => {
+it("npm run load and npm run backup use the deployed database", async () => {
+  place("animals.sql", "SELECT 1;\n");
+  const { status } = await runScript(["scripts/load.ts", "staging", "animals.sql"]);
+  rmSync(join(folder, "animals.sql"));
+  expect([status, cloudflare.files]).toEqual([0, [expect.stringMatching(/^-- Part 1 .*\nSELECT 1;\n$/)]]);
   const { output } = await runScript(["scripts/backup.ts", "production", ".wrangler/backup.sql"]);
   expect(output).toBe("Saved 0 animals of production in .wrangler/backup.sql.\n");
-  expect(cloudflare.events).toEqual(["production: query"]);
-});
-
-it("npm run load uploads a file in parts to the deployed database", async () => {
-  const lines = ["-- Animals of staging\n", ...Array(5000).fill("SELECT 1;\n"), "SELECT 0 AS animals;\n"];
-  place("animals.sql", lines.join(""));
-  const { status, output } = await runScript(["scripts/load.ts", "staging", "animals.sql"]);
-  rmSync(join(folder, "animals.sql"));
-  expect([status, output]).toEqual([
-    0,
-    expect.stringMatching(/^Part 1 .* is loaded\.\nPart 2 .* is loaded\.\nLoaded animals/),
-  ]);
-  expect(cloudflare.files.map((file) => file.replace(/.*\n/, ""))).toEqual([
-    lines.slice(0, 5000).join(""),
-    lines.slice(5000).join(""),
-  ]);
-  expect(cloudflare.events).toEqual(["staging: import", "staging: query"]);
+  expect(cloudflare.events).toEqual(["staging: import", "staging: query", "production: query"]);
 });
 
 // Windows has no signals.
