@@ -28,7 +28,7 @@ export const description = {
   servers: [{ url: "/v1" }],
   security: [{ apiKey: [] }],
   tags: [petTag],
-  paths: mapValues(petPaths, (operations) => mapValues(operations, completeOperation)),
+  paths: mapValues(petPaths, (item) => mapValues(item, completeOperation)),
   components: {
     securitySchemes: {
       apiKey: {
