@@ -48,7 +48,7 @@ export function describeOperation(operation: Operation): string {
     for (const [name, { description, schema }] of Object.entries(response.headers))
       headers.set(name, describeField(`${id}-header`, { name, description, schema }));
   }
-  return `<p class="request"><code><strong class="${method.toLowerCase()}">${method}</strong> ${path}</code> <small>${id}</small></p>
+  return `<p class="request"><strong class="${method.toLowerCase()}">${method}</strong> <code>${path}</code> <small>${id}</small></p>
 
 ${operation.description}
 

@@ -4,7 +4,7 @@
 // a 429 or a 5xx: after 1, 2, 4, 8 and 16 seconds, or as long as Retry-After says if that is longer (after a 429 without
 // it, a minute). If it says more than a minute, the call fails at once. Each call reads what was written before it.
 //
-// Integers are bigints, because a number is exact only up to 2^53 − 1.
+// Integers are bigints, because a number is exact only up to 2^53 − 1. toJson prints them.
 
 export type PetStatus = "available" | "pending" | "sold";
 
@@ -62,17 +62,17 @@ const MAX_WAIT = 60; // seconds
 export class AnimalStore {
   readonly #baseUrl: string;
   readonly #apiKey: string;
-  readonly #fetch: typeof fetch;
+  readonly #fetch: typeof globalThis.fetch;
   #bookmark = "latest";
   /** How often a request was sent or has ended. */
   #events = 0;
 
   /** `baseUrl` ends in /v1. `fetch` replaces the global one, for tests and proxies. */
-  constructor(options: { baseUrl: string; apiKey: string; fetch?: typeof fetch | undefined }) {
+  constructor(options: { baseUrl: string; apiKey: string; fetch?: typeof globalThis.fetch | undefined }) {
     const { baseUrl, apiKey, fetch = globalThis.fetch } = options;
     if (!URL.canParse(baseUrl) || !/^https?:\/\/[^?#@]+\/v1$/.test(baseUrl))
       throw new TypeError("baseUrl must be a URL that ends in /v1.");
-    if (!/^[!-~]+$/.test(apiKey ?? "")) throw new TypeError("apiKey is missing, or cannot be sent.");
+    if (!/^[\w.~+/-]+=*$/.test(apiKey ?? "")) throw new TypeError("apiKey must be an API key.");
     this.#baseUrl = baseUrl;
     this.#apiKey = apiKey;
     this.#fetch = (input, init) => fetch(input, init);
@@ -97,8 +97,11 @@ export class AnimalStore {
     let page: Pet[];
     do {
       page = await this.#page(last, { limit: `${PAGE}`, ...(status !== undefined && { status }) }, signal);
-      yield* page;
-      last = page.at(-1)?.id ?? last;
+      for (const pet of page) {
+        signal?.throwIfAborted();
+        yield pet;
+        last = pet.id;
+      }
     } while (page.length >= PAGE);
   }
 
@@ -132,7 +135,7 @@ export class AnimalStore {
 
       const { code, message } = Object(value) as { code?: unknown; message?: unknown };
       const isOurs = typeof code === "string" && typeof message === "string";
-      const other = cause === undefined ? text : `There was no complete response: ${reasonOf(cause)}`;
+      const other = cause === undefined ? `Status ${status}: ${text}` : `No complete response: ${reasonOf(cause)}`;
       const [seconds] = /^\d+$/.exec(received?.get("Retry-After") ?? "") ?? [];
       const retryAfter = seconds === undefined ? undefined : Number(seconds);
       // A proxy may show what was sent.
@@ -145,7 +148,7 @@ export class AnimalStore {
       const isTemporary = isIncomplete || status === undefined || status === 429 || status >= 500;
       const wait = Math.max(WAITS[tries] ?? 0, retryAfter ?? (status === 429 ? MAX_WAIT : 0));
       if (!isTemporary || tries === WAITS.length || wait > MAX_WAIT)
-        throw new AnimalStoreError(isOurs ? shown : shown.slice(0, 200) || `Status ${status}, and no text.`, facts);
+        throw new AnimalStoreError(isOurs ? shown : shown.slice(0, 200), facts);
       await sleep(wait * 1000, signal);
     }
   }
@@ -187,7 +190,7 @@ export const toJson = (value: unknown): string =>
 /** Parses JSON, with integers as bigints. Undefined if it is not JSON. */
 function parse(text: string): unknown {
   try {
-    return json.parse(text, (_, value, { source }) => (Number.isInteger(value) ? BigInt(source) : value));
+    return json.parse(text, (_, value, { source }) => (/^-?\d+$/.test(source) ? BigInt(source) : value));
   } catch {
     return undefined;
   }
@@ -218,11 +221,13 @@ function reasonOf(error: unknown): string {
 /** Waits, or until the signal aborts. */
 function sleep(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((wake) => {
-    const timer = setTimeout(wake, milliseconds);
     const end = () => {
       clearTimeout(timer);
+      signal?.removeEventListener("abort", end);
       wake();
     };
-    signal?.addEventListener("abort", end, { once: true });
+    const timer = setTimeout(end, milliseconds);
+    signal?.addEventListener("abort", end);
+    if (signal?.aborted) end();
   });
 }

@@ -76,9 +76,9 @@ it.each([
 
 it.each([
   ["wrong key", { status: 401, code: "unauthorized", message: "The API key is not valid." }],
-  ["redirect", { status: 302, message: "Status 302, and no text." }],
-  ["html", { status: 201, message: "<h1>Welcome</h1>" }],
-  ["json", { status: 201, message: '{"status":"ok"}' }],
+  ["redirect", { status: 302, message: "Status 302: " }],
+  ["html", { status: 201, message: "Status 201: <h1>Welcome</h1>" }],
+  ["json", { status: 201, message: 'Status 201: {"status":"ok"}' }],
 ])("fails at once after a response that it does not expect: %s", async (name, facts) => {
   const way = openWay(name);
   const idempotencyKey = `a, ${crypto.randomUUID()}`;
@@ -116,7 +116,7 @@ it.each([[animal(2n), animal(2n)], [animal(1n)], [{ id: 2n }], {}].map(toJson))(
   async (page) => {
     const { store } = storeWith(() => new Response(page));
     const error = await errorOf(Array.fromAsync(store.listPets({ after: 1n })));
-    expect(error).toMatchObject({ status: 200, message: page });
+    expect(error).toMatchObject({ status: 200, message: `Status 200: ${page}` });
   },
 );
 
@@ -151,6 +151,15 @@ it.each([
   expect([bookmarks.length, waits]).toEqual([/before/.test(when) ? 0 : 1, expected]);
 });
 
+it("lists no more of a page when its signal has aborted", async () => {
+  const controller = new AbortController();
+  const { store } = storeWith(answer([animal(1n), animal(2n)]));
+  const listed = store.listPets({ signal: controller.signal });
+  expect((await listed.next()).value).toEqual(animal(1n));
+  controller.abort();
+  expect(await errorOf(listed.next())).toBe(controller.signal.reason);
+});
+
 it("rejects what the program must not do, before it sends anything, and has its API key in no message", async () => {
   const { store, bookmarks } = storeWith(answer("a-key".padEnd(500), {}, 418));
   // @ts-expect-error
@@ -160,5 +169,5 @@ it("rejects what the program must not do, before it sends anything, and has its 
     expect(make).toThrow(/^(apiKey|baseUrl) (is|must) (?!.*a-)/);
   }
   expect(bookmarks).toEqual([]);
-  expect((await errorOf(store.getPet(7 as never))).message).toMatch(/^"\(API key\) {188}/);
+  expect((await errorOf(store.getPet(7 as never))).message).toMatch(/^Status 418: "\(API key\) {178}$/);
 });
