@@ -38,17 +38,14 @@ function addressIn(report: string): string {
 }
 
 /**
- * Tries a key with what serves, if this folder knows the address. Throws if the service does not have the key. Anything
- * else passes, such as an error or no response: that is why one deploys.
+ * What a service says about a key. Throws, with `advice`, if it does not have the key. Anything else passes, such as an
+ * error or no response: that is why one deploys.
  */
-async function tryKey(environment: Environment, key: string): Promise<void> {
-  const report = reportOf(environment);
-  if (!existsSync(report)) return;
-  const base = addressIn(report);
-  printStep(`${environment}: trying the API key at ${base}`);
+async function tryKey(base: string, key: string, advice = ""): Promise<string> {
   const { state, line } = await askAboutKey(base, key).catch(({ message }) => ({ state: "silent", line: message }));
-  if (state !== "unknown") return console.log(line);
-  throw new Error(`${line}\nIf it rejects every key, remove ${report}, and run this again.`);
+  if (state === "unknown") throw new Error(line + advice);
+  console.log(line);
+  return state;
 }
 
 /** Deploys the commit, tests it with an API key of the environment, and checks that it still serves after that. */
@@ -57,8 +54,8 @@ async function deploy(environment: Environment, commit: string, key: string): Pr
   printStep(`${environment}: what serves, and the bookmark of the database`);
   const report = reportOf(environment);
   const serving = existsSync(report) ? await servingCommit(addressIn(report)) : "an unknown commit";
-  const state = wrangler(["d1", "time-travel", "info", "DB", ...section, "--json"], { output: "pipe" });
-  const { bookmark } = JSON.parse(state);
+  const info = wrangler(["d1", "time-travel", "info", "DB", ...section, "--json"], { output: "pipe" });
+  const { bookmark } = JSON.parse(info);
   summary.push(`Before this run, ${environment} served ${serving}, and the bookmark was ${bookmark}.`);
   console.log(summary.at(-1));
 
@@ -74,6 +71,7 @@ async function deploy(environment: Environment, commit: string, key: string): Pr
 
   printStep(`${environment}: waiting until ${base} serves it, for at most three minutes`);
   await waitUntilServed(base, commit);
+  const isClosed = (await tryKey(base, key)) === "closed";
 
   const mode = environment === "staging" ? "deployed" : "smoke"; // vitest.config.ts
   const tests = { deployed: "all tests, which leave animals", smoke: "the smoke test, which reads (staging runs all)" };
@@ -82,12 +80,12 @@ async function deploy(environment: Environment, commit: string, key: string): Pr
     runNode([VITEST, "run", "--mode", mode], { env: { ...WITHOUT_ACCOUNT, SERVICE_URL: base, API_KEY: key } });
   } catch (failure) {
     if (environment === "staging" || applied.includes("No migrations to apply")) throw failure;
-    throw new Error('The tests failed, and a migration was applied: see "Undo a migration" in docs/OPERATIONS.md.');
+    throw new Error('The tests failed. If the migration is the cause, see "Undo a migration" in docs/OPERATIONS.md.');
   }
 
   printStep(`${environment}: checking that ${base} still serves it, for at most three minutes`);
   await waitUntilServed(base, commit);
-  summary.push(`${environment} serves commit ${commit} at ${base}`);
+  summary.push(`${environment} serves commit ${commit} at ${base}${isClosed ? " (closed, so not tested)" : ""}`);
 }
 
 /** Throws unless the folder is still at this commit: the tests in staging take a while. */
@@ -142,7 +140,13 @@ if (import.meta.main) {
       throw new Error("usage: npm run deploy, or npm run deploy:<environment>");
     const commit = requireCleanCommit();
     const keys = await readKeys(environment);
-    for (const [each, key] of keys) await tryKey(each, key);
+    for (const [each, key] of keys) {
+      const report = reportOf(each);
+      if (!existsSync(report)) continue;
+      const base = addressIn(report);
+      printStep(`${each}: trying the API key at ${base}`);
+      await tryKey(base, key, `\nIf it rejects every key, remove ${report}, and run this again.`);
+    }
     for (const [each, key] of keys) await deploy(each, commit, key);
     console.log(`\n${summary.join("\n")}`);
   } catch (failure) {

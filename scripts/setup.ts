@@ -12,6 +12,7 @@ const USAGE = `usage: npm run setup -- [${ENVIRONMENTS.join("|")}] --location=<p
 Where data is stored cannot be changed later. A location is a request: weur, eeur (Western and Eastern Europe), wnam,
 enam (Western and Eastern North America), apac (Asia and the Pacific), oc (Oceania). A jurisdiction is a guarantee:
 eu (European Union), us (United States), fedramp (data centers that comply with FedRAMP).`;
+const PLACE = /^--(location=(weur|eeur|wnam|enam|apac|oc)|jurisdiction=(eu|us|fedramp))$/;
 
 /** The name of a database in wrangler.toml. Throws if the place next to it is different. */
 function databaseOf(environment: Environment, place: string): string {
@@ -57,13 +58,13 @@ try {
   const [place = "", ...places] = Object.entries(values).map(([kind, value]) => `--${kind}=${value}`);
   const [name, ...names] = positionals;
   const environments = ENVIRONMENTS.filter((known) => name === undefined || known === name);
-  if (!place || [...places, ...names].length > 0 || environments.length === 0) throw new Error(USAGE);
+  if (!PLACE.test(place) || [...places, ...names].length > 0 || environments.length === 0) throw new Error(USAGE);
   requireCleanCommit();
   for (const environment of environments) databaseOf(environment, place);
   const databases = wrangler(["d1", "list", "--json"], { output: "pipe" });
   for (const environment of environments) setUp(environment, place, databases);
   const next = name ? `deploy:${name}` : "deploy";
-  console.log(`\nSave each API key that is printed above: it cannot be read again. Then: npm run ${next}`);
+  console.log(`\nSave any API key that is printed above: it cannot be read again. Then: npm run ${next}`);
 } catch (failure) {
   console.error((failure as Error).message);
   process.exitCode = 1;

@@ -46,6 +46,7 @@ it.each([
 it.each([
   [[], "usage: npm run setup"],
   [["demo", "--location=weur"], "usage: npm run setup"],
+  [["--location=mars"], "usage: npm run setup"],
   [["--location=weur", "--jurisdiction=eu"], "usage: npm run setup"],
   [["--jurisdiction=eu"], "wrangler.toml has --location=weur next to the database of staging"],
 ])("does nothing with %j", async (args, message) => {
