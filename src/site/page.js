@@ -8,12 +8,6 @@ const LOCAL_KEY = "local-development-key"; // that of `npm run dev`
 // An API key is never sent over plain HTTP, except on this machine.
 const ORIGIN = IS_LOCAL ? location.origin : `https://${location.host}`;
 
-// A browser that blocks site data has no storage: then the chosen language lasts as long as the page.
-let settings = {};
-try {
-  settings = localStorage;
-} catch {}
-
 /** A new element with these properties and this text. */
 function element(name, properties, text) {
   return Object.assign(document.createElement(name), properties, { textContent: text });
@@ -34,21 +28,15 @@ for (const code of document.querySelectorAll("pre > code")) {
 
 const tabs = [...document.querySelectorAll(".tabs summary")];
 
-/** Opens every example in this language. The browser closes the other languages, because they have the same name. */
-function show(language) {
-  for (const tab of tabs) if (tab.textContent === language) tab.parentElement.open = true;
-}
-
+// Opens every example in a language. The browser closes the other languages, because they have the same name.
 for (const tab of tabs) {
   tab.onclick = (event) => {
     event.preventDefault();
     const { top } = tab.getBoundingClientRect();
-    show(tab.textContent);
+    for (const { textContent, parentElement } of tabs) if (textContent === tab.textContent) parentElement.open = true;
     window.scrollBy(0, tab.getBoundingClientRect().top - top); // The tab stays where it was clicked.
-    settings.language = tab.textContent;
   };
 }
-show(settings.language);
 
 const apiKeys = document.querySelectorAll(".key");
 

@@ -22,14 +22,8 @@ export const NO_CHROMIUM = browser ? "" : " (SKIPPED: Chromium was not found: in
 /** The same service at a host that is not local. */
 export const ELSEWHERE = ORIGIN.replace(/localhost|127\.0\.0\.1/, "store.example");
 
-type Options = BrowserContextOptions & { blocksStorage?: boolean };
-
-/** What a browser does with the storages of a page if it blocks site data. */
-const BLOCKED = `for (const name of ["localStorage", "sessionStorage"])
-  Object.defineProperty(window, name, { get: () => { throw new DOMException("Blocked", "SecurityError"); } });`;
-
 /** Opens a page. Also returns what it loads, and its warnings and errors: now and later. */
-export async function openPage(url: string, { blocksStorage = false, ...options }: Options = {}) {
+export async function openPage(url: string, options: BrowserContextOptions = {}) {
   const page = (await browser?.newPage(options)) ?? expect.fail("Chromium was not found.");
   onTestFinished(() => page.close());
   const complaints: string[] = [];
@@ -41,7 +35,6 @@ export async function openPage(url: string, { blocksStorage = false, ...options 
     const isFromPage = !message.location().url.includes("/v1/");
     if (isFromPage && ["error", "warning"].includes(message.type())) complaints.push(message.text());
   });
-  if (blocksStorage) await page.addInitScript(BLOCKED);
   await page.goto(url);
   return { page, complaints, responses };
 }
