@@ -62,6 +62,7 @@ it("leaves everything under /v1 and what does not exist to the Worker", async ()
 
 it("is not built with a keyword that it does not show", () => {
   const [operation = expect.fail()] = operations;
-  const changed = Object.assign({ ...operation }, { callbacks: {} });
-  expect(() => describeOperation(changed)).toThrow("the keyword callbacks of listPets");
+  const schema = Object.assign({ type: "integer" as const }, { multipleOf: 10 });
+  const parameters = [{ name: "limit", in: "query" as const, description: "", schema }];
+  expect(() => describeOperation({ ...operation, parameters })).toThrow("the keyword multipleOf of limit");
 });
