@@ -13,20 +13,13 @@ export const PAGE = 4000;
 
 type Row = Record<string, unknown>;
 
-/** Called after each page: how many animals were read, and up to which of the ids. */
-type OnPage = (count: number, id: string, lastId: string) => void;
-
 /**
  * The text of a backup: the environment, then a line for each animal, in the order of ids, such as
  * `INSERT INTO pets (id, name, …) VALUES (1, 'Rex', …) ON CONFLICT DO NOTHING;`, and how many animals it has. That is a
  * statement, because Wrangler refuses a file of comments alone. A new column is covered by itself. `query` runs a
- * SELECT. Throws if the last animals are removed meanwhile.
+ * SELECT. Prints how far it is. Throws if the last animals are removed meanwhile.
  */
-export function* backupLines(
-  environment: string,
-  query: (sql: string) => Row[],
-  onPage: OnPage = () => {},
-): Generator<string> {
+export function* backupLines(environment: string, query: (sql: string) => Row[]): Generator<string> {
   const table = query("SELECT name, (SELECT max(id) FROM pets) AS last FROM pragma_table_info('pets')");
   const columns = table.map(({ name }) => String(name));
   yield `-- Animals of ${environment}\n`;
@@ -41,7 +34,7 @@ export function* backupLines(
     }
     count += page.length;
     after = String(page.at(-1)?.["id"]);
-    onPage(count, after, end);
+    console.error(`${count.toLocaleString("en")} animals, up to the id ${after} of ${end}`);
   }
   yield `SELECT ${count} AS animals;\n`;
 }
@@ -73,18 +66,13 @@ export async function writeNew(file: string, partial: string, parts: Iterable<st
 }
 
 if (import.meta.main) {
-  let saved = "0 animals";
-  const show: OnPage = (count, id, lastId) => {
-    saved = `${count.toLocaleString("en")} animals`;
-    if (process.stderr.isTTY) console.error(`${saved}, up to the id ${id} of ${lastId}`);
-  };
   try {
     const { environment, file } = parseArguments("backup");
     const partial = `${file}.${process.pid}.partial`;
     removeAtExit(partial);
-    const sql = backupLines(environment, (query) => queryRows(environment, query), show);
-    await writeNew(file, partial, sql);
-    console.log(`Saved ${saved} of ${environment} in ${file}.`);
+    const lines = backupLines(environment, (sql) => queryRows(environment, sql));
+    await writeNew(file, partial, lines);
+    console.log(`Saved the animals of ${environment} in ${file}.`);
   } catch (failure) {
     console.error((failure as Error).message);
     process.exitCode = 1;

@@ -145,7 +145,7 @@ it("npm run load and npm run backup use the deployed database", async () => {
   rmSync(join(folder, "animals.sql"));
   expect([status, cloudflare.files]).toEqual([0, [expect.stringMatching(/^-- Part 1 .*\nSELECT 1;\n$/)]]);
   const { output } = await runScript(["scripts/backup.ts", "production", ".wrangler/backup.sql"]);
-  expect(output).toBe("Saved 0 animals of production in .wrangler/backup.sql.\n");
+  expect(output).toBe("Saved the animals of production in .wrangler/backup.sql.\n");
   expect(cloudflare.events).toEqual(["staging: import", "staging: query", "production: query"]);
 });
 
