@@ -3,7 +3,6 @@
 
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { parseArgs } from "node:util";
 import { requireCleanCommit } from "./commit.ts";
 import { ENVIRONMENTS, type Environment } from "./environment.ts";
 import { WRANGLER_TOML, wrangler } from "./wrangler.ts";
@@ -53,17 +52,16 @@ function setUp(environment: Environment, place: string, databases: string): void
 }
 
 try {
-  const options = { location: { type: "string" }, jurisdiction: { type: "string" } } as const;
-  const { positionals, values } = parseArgs({ allowPositionals: true, options });
-  const [place = "", ...places] = Object.entries(values).map(([kind, value]) => `--${kind}=${value}`);
-  const [name, ...names] = positionals;
-  const environments = ENVIRONMENTS.filter((known) => name === undefined || known === name);
-  if (!PLACE.test(place) || [...places, ...names].length > 0 || environments.length === 0) throw new Error(USAGE);
+  const args = process.argv.slice(2);
+  const place = args.find((arg) => PLACE.test(arg));
+  const named = ENVIRONMENTS.filter((environment) => args.includes(environment));
+  if (!place || args.length > named.length + 1) throw new Error(USAGE);
   requireCleanCommit();
+  const environments = named.length > 0 ? named : ENVIRONMENTS;
   for (const environment of environments) databaseOf(environment, place);
   const databases = wrangler(["d1", "list", "--json"], { output: "pipe" });
   for (const environment of environments) setUp(environment, place, databases);
-  const next = name ? `deploy:${name}` : "deploy";
+  const next = named.length === 1 ? `deploy:${named}` : "deploy";
   console.log(`\nSave any API key that is printed above: it cannot be read again. Then: npm run ${next}`);
 } catch (failure) {
   console.error((failure as Error).message);

@@ -25,8 +25,8 @@ it("creates what is missing, database first, prints the key that it sets, and co
   const production = ["production: secrets", "production: new database", "production: new key"];
   expect(cloudflare.events.splice(0)).toEqual([": databases", "staging: secrets", "staging: new key", ...production]);
 
-  expect((await setup("--location=weur")).status).toBe(0);
-  expect(cloudflare.events).toEqual([": databases", "staging: secrets", "production: secrets"]);
+  expect((await setup("production", "--location=weur")).status).toBe(0);
+  expect(cloudflare.events).toEqual([": databases", "production: secrets"]);
 });
 
 it.each([
