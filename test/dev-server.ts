@@ -2,10 +2,10 @@
 // neither used nor changed.
 
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, matchesGlob, resolve } from "node:path";
 import { end, launch } from "./processes.ts";
+import { startServer } from "./server.ts";
 
 /** The key of every fresh copy. */
 export const LOCAL_KEY = "local-development-key";
@@ -42,9 +42,9 @@ export function removeProject(folder: string): void {
  * with its output if it does not. It ends with this process at the latest.
  */
 export async function startDev(folder: string, ...flags: string[]): Promise<DevServer> {
-  const port = await freePort();
-  const origin = `http://localhost:${port}`;
-  const child = launch("npm", ["run", "dev", "--", ...flags, "--port", String(port)], folder);
+  const { origin, close } = await startServer(undefined, "localhost"); // on a free port
+  close();
+  const child = launch("npm", ["run", "dev", "--", ...flags, "--port", new URL(origin).port], folder);
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (output += data));
   const deadline = Date.now() + START;
@@ -64,13 +64,4 @@ async function answers(url: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, done));
-  const address = server.address();
-  await new Promise((done) => server.close(done));
-  if (address === null || typeof address === "string") throw new Error("Found no free port.");
-  return address.port;
 }

@@ -10,6 +10,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { backupLines, PAGE, writeNew } from "../../scripts/backup.ts";
 import { partsOf } from "../../scripts/load.ts";
 import { description } from "../../src/description.ts";
+import { INT64 } from "../../src/values/int64.ts";
 import { copyProject, removeProject } from "../dev-server.ts";
 import { launch, outcome } from "../processes.ts";
 import { TABLES } from "../tables.ts";
@@ -41,7 +42,6 @@ function contentOf(database: DatabaseSync) {
   return select.all();
 }
 
-const INT64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
 const STATUSES = ["available", "pending", "sold"];
 const KEYS = [null, "", " ".repeat(251), "it's; BEGIN TRANSACTION;", "~".repeat(251)];
 const CALLERS = ["API_KEY", "API_KEY_SHOP", `API_KEY_${"x".repeat(56)}`];
@@ -57,7 +57,7 @@ const EDGES = NAMES.map((name, at): Row => {
   const key = KEYS[at % KEYS.length];
   return [
     name,
-    at % 2 ? INT64.min + BigInt(at) : INT64.max - BigInt(at),
+    at % 2 ? INT64.minimum + BigInt(at) : INT64.maximum - BigInt(at),
     STATUSES[at % 3] ?? "",
     key === undefined || key === null ? null : `${key}${String(at).padStart(4)}`,
     CALLERS[at % CALLERS.length] ?? null,
@@ -68,13 +68,14 @@ const EDGES = NAMES.map((name, at): Row => {
 it("has a line for each animal, with which SQLite stores exactly what callers stored", () => {
   const special = fc.constantFrom(...CONTROLS, ..."'\"\\;-/*\u007f\u0085\u2028\ufeff\uffff😀");
   const any = fc.string({ unit: "binary", minLength: 1, maxLength: 1 });
+  const int64 = fc.bigInt(INT64.minimum, INT64.maximum);
   const row: fc.Arbitrary<Row> = fc.tuple(
     fc.string({ unit: fc.oneof(special, any) }).map((name) => `${name}x`),
-    fc.oneof(fc.constantFrom(INT64.min, INT64.max, 2n ** 53n + 1n), fc.bigInt(INT64)),
+    fc.oneof(fc.constantFrom(INT64.minimum, INT64.maximum, 2n ** 53n + 1n), int64),
     fc.constantFrom(...STATUSES),
     fc.constant(null),
     fc.constantFrom(null, ...CALLERS),
-    fc.bigInt(INT64),
+    int64,
   );
   const isExact = (rows: Row[]) => {
     const [store, copy] = [openDatabase(...rows), openDatabase()];
@@ -118,7 +119,7 @@ it("reads pages of at most 50 MB, which D1 can return, even of the longest anima
     if (maxLength) limits[name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)] = 4 * maxLength;
   const columns = openDatabase().prepare("SELECT name, type FROM pragma_table_info('pets')").all();
   const row = columns.map(({ name, type }) => {
-    if (type !== "TEXT") return [name, `${INT64.min}`];
+    if (type !== "TEXT") return [name, `${INT64.minimum}`];
     const bytes = limits[String(name)] ?? expect.fail(`How many bytes can ${name} have?`);
     return [name, `CAST(X'${"00".repeat(bytes)}' AS TEXT)`];
   });

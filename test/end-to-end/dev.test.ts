@@ -40,12 +40,9 @@ describe.skipIf(IS_DEPLOYED)(`npm run dev${LOCAL_ONLY}`, () => {
     });
     const write = (file: string, text: string) => writeFileSync(join(folder, file), text);
 
-    it("keeps the key, and removes what is not built any more", () => {
+    it("keeps the key, names the folder to remove for an empty store, and removes what is not built any more", () => {
       expect(server.output()).toContain("Its API key is key-of-a-maintainer (.dev.vars).");
       expect(existsSync(join(folder, "dist/site/earlier.html"))).toBe(false);
-    });
-
-    it("names the folder to remove, so that the next start creates the tables again", () => {
       const [, store = ""] = server.output().match(/stop the service and remove (\S+)\./) ?? [];
       const state = globSync("v3/d1/**/*.{sqlite,txt}", { cwd: join(folder, store) });
       expect(state).toEqual(expect.arrayContaining([expect.stringMatching("sqlite"), expect.stringMatching("txt")]));

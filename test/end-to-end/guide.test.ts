@@ -9,11 +9,6 @@ import { STATUS_CODES } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { description } from "../../src/description.ts";
-import { RETRY_AFTER } from "../../src/http/rate-limit.ts";
-import { DEPRECATION_HEADERS } from "../../src/pets/deprecation.ts";
-import { REMOVAL } from "../../src/pets/pet-description.ts";
-import { INT64 } from "../../src/values/int64.ts";
 import { launch, outcome } from "../processes.ts";
 import { openWay, RAY, received } from "./network.ts";
 import { send } from "./send.ts";
@@ -112,18 +107,6 @@ it("shows what the service responds to an animal that is not valid", async () =>
   const invalid = { method: "POST", headers, body: '{"name": "", "status": "lost"}' };
   const { status, text } = await send(`${ORIGIN}/v1/pets`, invalid);
   expect(responsesIn(guide)).toContain(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\n\n${text}`);
-});
-
-it("states the same limits, dates and headers as the service", () => {
-  const deprecated = new Date(Number(DEPRECATION_HEADERS.Deprecation.slice(1)) * 1000);
-  const day = deprecated.toLocaleDateString("en-GB", { dateStyle: "long", timeZone: "UTC" });
-  const facts = [
-    `has been deprecated since ${day}, and will be removed on ${REMOVAL}`,
-    `published, as version ${description.info.version}.`,
-    `any value from ${INT64.minimum} to ${INT64.maximum} is exact`,
-    `\`Retry-After: ${RETRY_AFTER}\``,
-  ];
-  expect(facts.filter((fact) => !guide.includes(fact))).toEqual([]);
 });
 
 for (const [language, { command, missing }] of Object.entries(LANGUAGES)) {

@@ -8,6 +8,9 @@ import { unstable_readConfig as readConfig } from "wrangler";
 import { description } from "../../src/description.ts";
 import { BODY_LIMIT } from "../../src/http/body.ts";
 import { STATUS } from "../../src/http/errors.ts";
+import { RETRY_AFTER } from "../../src/http/rate-limit.ts";
+import { DEPRECATION_HEADERS, SUNSET } from "../../src/pets/deprecation.ts";
+import { INT64 } from "../../src/values/int64.ts";
 import { describedOperations } from "../conformance.ts";
 
 /** A page without its code blocks. */
@@ -41,6 +44,8 @@ it.each(PAGES)("%s links only to what exists", (page) => {
 
 const { simple: RATE_LIMIT } = readConfig({ config: "wrangler.toml", env: "production" }).ratelimits[0];
 const RATE = `${RATE_LIMIT.limit.toLocaleString("en")} requests in ${RATE_LIMIT.period} seconds`;
+const dates = [new Date(Number(DEPRECATION_HEADERS.Deprecation.slice(1)) * 1000), SUNSET];
+const days = dates.map((date) => date.toLocaleDateString("en-GB", { dateStyle: "long", timeZone: "UTC" }));
 const { maxLength = 0 } = description.components.schemas["NewPet"]?.properties?.["name"] ?? {};
 /** Those that the interface does not have. */
 const OTHERS = Object.values(STATUS).filter((status) => ![401, 404].includes(status));
@@ -49,8 +54,12 @@ it.each([
   ["docs/INTERFACE.md", RegExp(`^\\| \`name\` \\| At most ${maxLength.toLocaleString("en")} characters`, "m")],
   ["docs/INTERFACE.md", RegExp(`^\\| size of a body \\| At most ${BODY_LIMIT / 1024} KiB`, "m")],
   ["docs/INTERFACE.md", RegExp(`^\\| other errors \\| ${OTHERS.join("[^|\\d]+")}[^|\\d]*\\|$`, "m")],
-  ["src/site/guide.md", RegExp(`The default is ${RATE}`)],
-  ["docs/OPERATIONS.md", RegExp(`More than ${RATE}`)],
+  ["src/site/guide.md", `The default is ${RATE}`],
+  ["src/site/guide.md", `\`Retry-After: ${RETRY_AFTER}\``],
+  ["src/site/guide.md", `any value from ${INT64.minimum} to ${INT64.maximum} is exact`],
+  ["src/site/guide.md", `has been deprecated since ${days[0]}, and will be removed on ${days[1]}`],
+  ["src/site/guide.md", `published, as version ${description.info.version}.`],
+  ["docs/OPERATIONS.md", `More than ${RATE}`],
 ])("%s has the figure of the code: %s", (page, figure) => {
   expect(textOf(page)).toMatch(figure);
 });

@@ -4,7 +4,7 @@
 import { expect, it } from "vitest";
 import { unstable_readConfig as readConfig } from "wrangler";
 import { scripts } from "../../package.json";
-import { ENVIRONMENTS, isForTests } from "../../scripts/environment.ts";
+import { ENVIRONMENTS } from "../../scripts/environment.ts";
 import { RETRY_AFTER } from "../../src/http/rate-limit.ts";
 
 /** What the tests use of a section: Wrangler exports the function without types. */
@@ -46,13 +46,11 @@ it("have no variable whose name begins like that of a key, because it would be a
   expect(names.filter((name) => /^API_KEY/i.test(name))).toEqual([]);
 });
 
-it("are all that the commands know, and only the Worker of staging is for tests", () => {
+it("are all that the commands know", () => {
   expect(readConfig({ config: "wrangler.toml" }).definedEnvironments).toEqual(ENVIRONMENTS);
   expect(Object.keys(scripts).filter((name) => name.startsWith("deploy:"))).toEqual(
     ENVIRONMENTS.map((environment) => `deploy:${environment}`),
   );
-  const areForTests = sections.map(({ name }) => isForTests(`https://${name}.acme.workers.dev/v1`));
-  expect(areForTests).toEqual(ENVIRONMENTS.map((environment) => environment === "staging"));
 });
 
 it("limit the rate for the period that Retry-After announces", () => {

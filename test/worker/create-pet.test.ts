@@ -113,11 +113,6 @@ describe("createPet gives", () => {
     expect(await create()).toBeGreaterThan(second);
   });
 
-  it("different ids to 50 animals at once", async () => {
-    const ids = await Promise.all(Array.from({ length: 50 }, create));
-    expect(new Set(ids).size).toBe(50);
-  });
-
   // As if the clock had gone back since, or stood still.
   it("the next id while the store has one that is ahead of the clock", async () => {
     const ahead = Math.floor(await now()) + 3_500_000;
