@@ -99,8 +99,7 @@ function deployCode(environment: Environment, commit: string): string {
   const report = reportOf(environment);
   const next = `${report}.new`;
   rmSync(next, { force: true }); // Wrangler appends.
-  // scripts/build/build.ts reads IN_DEPLOYMENT.
-  const env = { WRANGLER_OUTPUT_FILE_PATH: next, IN_DEPLOYMENT: "true" };
+  const env = { WRANGLER_OUTPUT_FILE_PATH: next };
   wrangler(["deploy", "--env", environment, "--tag", commit, "--define", `COMMIT:"${commit}"`], { env });
   const base = addressIn(next);
   renameSync(next, report);

@@ -10,7 +10,7 @@ const ROOT = join(import.meta.dirname, "../..");
 const SECRETS = join(ROOT, ".dev.vars");
 // Next to the local database, so that removing the store removes this too.
 const APPLIED = join(ROOT, ".wrangler/state/v3/d1/applied-migrations.txt");
-const { WRANGLER_COMMAND, IN_DEPLOYMENT } = process.env;
+const { WRANGLER_COMMAND } = process.env;
 
 // Types need nothing of this, and an error in src/ must not stop `npm ci`, which makes them.
 if (WRANGLER_COMMAND === "types") process.exit();
@@ -23,11 +23,6 @@ try {
   console.error("The site was not updated:", error);
 }
 if (WRANGLER_COMMAND === "dev") prepareLocalService();
-// scripts/deploy.ts does what plain `wrangler deploy` leaves out.
-if (WRANGLER_COMMAND === "deploy" && !IN_DEPLOYMENT) {
-  console.log(`Callers get this without a test, and cannot see which commit it is. Migrations are not applied.
-npm run deploy does all of this. If the database does not exist, Wrangler creates it near this computer, for good.`);
-}
 
 /** Creates what a fresh clone lacks, the local key and tables, and prints what a newcomer needs. */
 function prepareLocalService(): void {
