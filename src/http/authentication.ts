@@ -19,14 +19,11 @@ const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/; // b64token, RFC 6750, section 2.1
 const MIN_LENGTH = 16;
 const MAX_LENGTH = 512;
 
-/** The name of a caller, as the table checks it, too. */
-export const CALLER_NAME = /^API_KEY(_\w{1,56})?$/;
-
 /** The caller whose key is in the secret with this name: without the numbers that follow two underscores at its end. */
 export const callerOf = (keyName: string): string => keyName.replace(/(__\d+)+$/, "");
 
-/** Whether a secret with this name can have a key. Such a name is also the value of a response header. */
-export const isSecretName = (name: string): boolean => CALLER_NAME.test(callerOf(name));
+/** Whether a secret with this name can have a key. The table checks its caller, and a response header has the name. */
+export const isSecretName = (name: string): boolean => /^API_KEY(_\w{1,56})?$/.test(callerOf(name));
 
 interface ValidKey extends ApiKey {
   /** In a buffer of the fixed length. */

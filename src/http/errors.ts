@@ -32,7 +32,6 @@ const LOOK_FIRST =
   "what you sent may have been added: look for it before you try again. To make retries safe, send an " +
   `${IDEMPOTENCY_HEADER} with the first request.`;
 
-/** The messages of failures. */
 export const FAILED = {
   internal_error: `The service failed. ${REPORT}`,
   service_unavailable: "The store is temporarily unavailable; try again.",

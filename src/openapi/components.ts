@@ -101,11 +101,9 @@ const RETRY =
   "says that it may have been added, look for it first.";
 const WAIT = "Wait as many seconds as `Retry-After` says, and try again.";
 
-/** A 500. `headers`: those of the operation. */
 export const internalError = (headers?: HeaderMap) =>
   errorResponse("internal_error", FAILED.internal_error, `${FAILED.internal_error} ${RETRY}`, headers);
 
-/** A 503. `headers`: those of the operation. */
 export function serviceUnavailable(headers?: HeaderMap): ResponseObject {
   const description = `The store is temporarily unavailable, or closed. ${WAIT} ${RETRY}`;
   const all = { ...headers, ...retryAfterHeader };

@@ -37,7 +37,6 @@ export function commonHeaders(status: number): HeaderMap {
   return { ...(mayLackKey ? optional(keyNameHeader) : keyNameHeader), ...versionHeader };
 }
 
-/** The response header with the bookmark. */
 export const bookmarkHeader: HeaderMap = {
   [BOOKMARK_HEADER]: header(
     "Identifies the state of the store that this response reflects. Send the newest one with every request to " +
@@ -56,7 +55,6 @@ export const bookmarkParameter: Parameter = {
   schema: { type: "string" },
 };
 
-/** The `Link` of a list. */
 export const linkHeader: HeaderMap = {
   Link: header("The next page (RFC 8288), if any.", { type: "string", pattern: '^<[^<>]+>; rel="next"$' }, false),
 };
@@ -72,7 +70,6 @@ export const retryAfterHeader: HeaderMap = {
   "Retry-After": header("Seconds to wait before a retry.", { type: "integer", minimum: 1 }),
 };
 
-/** The request header of a creation. */
 export const idempotencyKeyParameter: Parameter = {
   name: IDEMPOTENCY_HEADER,
   in: "header",

@@ -35,7 +35,7 @@ const REX = { id: 1795132800000n, name: "Rex", categoryId: 7n, status: "availabl
 const ADA = { id: 1795132800001n, name: "Ada", categoryId: 8n, status: "sold" } satisfies Required<Pet>;
 const { id: _, ...NEW_REX } = REX;
 
-export const REMOVAL = SUNSET.toLocaleDateString("en-GB", { dateStyle: "long", timeZone: "UTC" });
+const REMOVAL = SUNSET.toLocaleDateString("en-GB", { dateStyle: "long", timeZone: "UTC" });
 
 export const petTag = { name: "pets", description: "The animals in the store." };
 

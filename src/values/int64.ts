@@ -10,7 +10,6 @@ const INT64_ERROR = mustBeError(AN_INT64);
 const QUOTED_ERROR = mustBeError(`a JSON number without quotes: ${AN_INT64}`);
 const FORM_ERROR = mustBeError("an integer in decimal digits, without a plus sign, leading zeros or -0");
 
-/** An integer in decimal digits, without a plus sign, leading zeros or -0. */
 export const CANONICAL_INTEGER = /^(0|-?[1-9]\d*)$/;
 
 export const Int64 = z.int64({
