@@ -5,7 +5,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Readable } from "node:stream";
-import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
 import { backupLines, PAGE, writeNew } from "../../scripts/backup.ts";
 import { partsOf } from "../../scripts/load.ts";
@@ -33,7 +32,6 @@ function openDatabase(...rows: Row[]): DatabaseSync {
 
 /** A backup: the environment, a line for each animal, and their number. */
 const save = (database: DatabaseSync) => [...backupLines("local", (sql) => database.prepare(sql).all())];
-const linesOf = (database: DatabaseSync) => save(database).slice(1, -1);
 
 /** Every row, to the last digit and byte. */
 function contentOf(database: DatabaseSync) {
@@ -48,44 +46,25 @@ const CALLERS = ["API_KEY", "API_KEY_SHOP", `API_KEY_${"x".repeat(56)}`];
 const CONTROLS = Array.from({ length: 32 }, (_, code) => String.fromCharCode(code));
 const NAMES = [
   ...[...CONTROLS, "\u007f", "\u0085", "\u2028", "\ufeff", "\uffff"].map((character) => `${character}x${character}`),
-  ...["x", CONTROLS.join(""), "😀".repeat(1000), "x".padStart(1000, "\u0001"), "e\u0301 \u00e9"],
+  ...["x", CONTROLS.join(""), "😀".repeat(1000), "x".padStart(1000, "\u0001"), "e\u0301 \u00e9 \u{10ffff}"],
   ...["BEGIN TRANSACTION; COMMIT;", "Begin Transaction", "it's '); DROP TABLE pets; --", '/* " ` [ \\n ?1 :a @b $c'],
 ];
 
 /** What callers can store at the limits of each rule. */
 const EDGES = NAMES.map((name, at): Row => {
-  const key = KEYS[at % KEYS.length];
-  return [
-    name,
-    at % 2 ? INT64.minimum + BigInt(at) : INT64.maximum - BigInt(at),
-    STATUSES[at % 3] ?? "",
-    key === undefined || key === null ? null : `${key}${String(at).padStart(4)}`,
-    CALLERS[at % CALLERS.length] ?? null,
-    BigInt(at),
-  ];
+  const integer = at % 2 ? INT64.minimum + BigInt(at) : INT64.maximum - BigInt(at);
+  const prefix = KEYS[at % KEYS.length] ?? null;
+  const key = prefix === null ? null : `${prefix}${String(at).padStart(4)}`;
+  const caller = key === null && at % 2 ? null : (CALLERS[at % CALLERS.length] ?? null);
+  return [name, integer, STATUSES[at % 3] ?? "", key, caller, integer];
 });
 
 it("has a line for each animal, with which SQLite stores exactly what callers stored", () => {
-  const special = fc.constantFrom(...CONTROLS, ..."'\"\\;-/*\u007f\u0085\u2028\ufeff\uffff😀");
-  const any = fc.string({ unit: "binary", minLength: 1, maxLength: 1 });
-  const int64 = fc.bigInt(INT64.minimum, INT64.maximum);
-  const row: fc.Arbitrary<Row> = fc.tuple(
-    fc.string({ unit: fc.oneof(special, any) }).map((name) => `${name}x`),
-    fc.oneof(fc.constantFrom(INT64.minimum, INT64.maximum, 2n ** 53n + 1n), int64),
-    fc.constantFrom(...STATUSES),
-    fc.constant(null),
-    fc.constantFrom(null, ...CALLERS),
-    int64,
-  );
-  const isExact = (rows: Row[]) => {
-    const [store, copy] = [openDatabase(...rows), openDatabase()];
-    const lines = linesOf(store);
-    for (const line of lines) copy.exec(line);
-    expect(contentOf(copy)).toEqual(contentOf(store));
-    expect(lines.join("").split("\n").length - 1).toBe(rows.length);
-  };
-  isExact(EDGES);
-  fc.assert(fc.property(fc.array(row), isExact), { numRuns: 100 });
+  const [store, copy] = [openDatabase(...EDGES), openDatabase()];
+  const lines = save(store).slice(1, -1);
+  for (const line of lines) copy.exec(line);
+  expect(contentOf(copy)).toEqual(contentOf(store));
+  expect(lines.join("").split("\n").length - 1).toBe(EDGES.length);
 });
 
 /** Saves 4,500 animals, which are two pages. `meanwhile`: what happens after each query. */
