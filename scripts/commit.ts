@@ -1,4 +1,4 @@
-// The commit that the project's folder is at. A deployment takes a commit, so that what serves can be named.
+// The commit that a folder is at. A deployment takes a commit, so that what serves can be named.
 
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -10,7 +10,8 @@ const ROOT = join(import.meta.dirname, "..");
  * The first twelve digits of its hash. Throws if any file or package differs, if no repository has its root here, or
  * without Git.
  */
-export function requireCleanCommit(): string {
+export function requireCleanCommit(root = ROOT): string {
+  const git = (...args: string[]) => runGit(root, args);
   // An archive may have been unpacked inside a different repository.
   if (git("rev-parse", "--show-prefix") !== "") throw new Error("This folder is not the root of a Git repository.");
   const hash = git("rev-parse", "--short=12", "HEAD");
@@ -21,13 +22,15 @@ export function requireCleanCommit(): string {
   const files = changed.join("\n");
   if (files)
     throw new Error(`A deployment takes a commit, and these files are not in it:\n${files}\nCommit or move them.`);
-  const packages = differingPackages().join("\n");
+  const packages = differingPackages(root).join("\n");
   if (packages) throw new Error(`The installed packages differ from package-lock.json:\n${packages}\nRun npm ci.`);
   return hash;
 }
 
 /** The packages of the commit that npm has not installed, or not with the same content. */
-function differingPackages(): string[] {
+function differingPackages(root: string): string[] {
+  const packagesIn = (lockFile: string): Record<string, { integrity?: string; optional?: boolean }> =>
+    JSON.parse(readFileSync(join(root, lockFile), "utf8")).packages;
   const installed = packagesIn("node_modules/.package-lock.json");
   return Object.entries(packagesIn("package-lock.json")).flatMap(([path, { integrity, optional }]) => {
     const isLeftOut = optional && !installed[path]; // It may be for a different platform.
@@ -35,12 +38,9 @@ function differingPackages(): string[] {
   });
 }
 
-const packagesIn = (lockFile: string): Record<string, { integrity?: string; optional?: boolean }> =>
-  JSON.parse(readFileSync(join(ROOT, lockFile), "utf8")).packages;
-
 /** What the command prints. Throws if Git is missing or fails. */
-function git(...args: string[]): string {
-  const { status, stdout, stderr, error } = spawnSync("git", args, { cwd: ROOT, encoding: "utf8" });
+function runGit(folder: string, args: string[]): string {
+  const { status, stdout, stderr, error } = spawnSync("git", args, { cwd: folder, encoding: "utf8" });
   if (status !== 0) throw new Error(`git ${args[0]} failed: ${error?.message ?? stderr.trim()}`);
   return stdout.trimEnd();
 }

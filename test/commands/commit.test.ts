@@ -1,10 +1,10 @@
 // Which commit a folder is at, with the real Git, and whether it has the packages of that commit.
 
-import { cpSync, mkdirSync, mkdtempSync, realpathSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { requireCleanCommit } from "../../scripts/commit.ts";
 import { removeProject } from "../dev-server.ts";
 import { commitAll, git } from "../git.ts";
 
@@ -12,7 +12,7 @@ let folder: string;
 beforeEach(() => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), "animal-store-")));
   git(folder, "init", "--quiet");
-  place(join(folder, ".gitignore"), ".env\n*.local.sql\n/src/worker-configuration.d.ts\n/dist/\n/node_modules/\n");
+  place(".gitignore", ".env\n*.local.sql\n/src/worker-configuration.d.ts\n/dist/\n/node_modules/\n");
   placePackages("package-lock.json", {});
   placePackages("node_modules/.package-lock.json", {});
 });
@@ -21,43 +21,35 @@ afterEach(() => {
   removeProject(folder);
 });
 
-/** The project's script, which describes the folder that it is in. */
-async function scriptIn(at = folder): Promise<typeof import("../../scripts/commit.ts")> {
-  place(join(at, "scripts/commit.ts"));
-  cpSync("scripts/commit.ts", join(at, "scripts/commit.ts"));
-  return import(pathToFileURL(join(at, "scripts/commit.ts")).href);
+function place(file: string, text = "") {
+  mkdirSync(dirname(join(folder, file)), { recursive: true });
+  writeFileSync(join(folder, file), text);
 }
 
-function place(path: string, text = "") {
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, text);
-}
+const placePackages = (lockFile: string, packages: object) => place(lockFile, JSON.stringify({ packages }));
 
-const placePackages = (lockFile: string, packages: object) =>
-  place(join(folder, lockFile), JSON.stringify({ packages }));
+const check = () => requireCleanCommit(folder);
 
-it("takes a folder without changes, and lists the files that are not in the commit", async () => {
-  const { requireCleanCommit } = await scriptIn();
-  expect(requireCleanCommit).toThrow("git rev-parse failed: ");
+it("takes a folder without changes, and lists the files that are not in the commit", () => {
+  expect(check).toThrow("git rev-parse failed: ");
   const hash = commitAll(folder);
   // These are not deployed.
-  for (const file of ["src/worker-configuration.d.ts", "dist/index.html", ".env"]) place(join(folder, file));
-  expect(requireCleanCommit()).toBe(hash);
+  for (const file of ["src/worker-configuration.d.ts", "dist/index.html", ".env"]) place(file);
+  expect(check()).toBe(hash);
   expect(hash).toMatch(/^[0-9a-f]{12}$/);
   // An untracked migration is applied, too, and an ignored one.
-  for (const file of ["migrations/0003.sql", "src/.env", "migrations/0004.local.sql"]) place(join(folder, file));
+  for (const file of ["migrations/0003.sql", "src/.env", "migrations/0004.local.sql"]) place(file);
   const files = "?? migrations/0003.sql\nmigrations/0004.local.sql\nsrc/.env";
-  expect(requireCleanCommit).toThrow(`these files are not in it:\n${files}\nCommit or move them.`);
+  expect(check).toThrow(`these files are not in it:\n${files}\nCommit or move them.`);
 });
 
-it("takes only the packages of package-lock.json, of which optional ones may be absent", async () => {
-  const { requireCleanCommit } = await scriptIn();
+it("takes only the packages of package-lock.json, of which optional ones may be absent", () => {
   const [zod, fsevents] = [{ integrity: "sha512-1" }, { integrity: "sha512-2", optional: true }];
   placePackages("package-lock.json", { "": {}, "node_modules/zod": zod, "node_modules/fsevents": fsevents });
   commitAll(folder);
   const having = (installed: object) => {
     placePackages("node_modules/.package-lock.json", installed);
-    return requireCleanCommit;
+    return check;
   };
   expect(having({ "node_modules/zod": zod, "node_modules/fsevents": fsevents })).not.toThrow();
   expect(having({ "node_modules/zod": zod })).not.toThrow();
@@ -69,10 +61,9 @@ it("takes only the packages of package-lock.json, of which optional ones may be 
   expect(both).toThrow(`${message}node_modules/fsevents\nRun npm ci.`);
 });
 
-it("takes no folder that is not the root of a repository, or whose Git does not work", async () => {
-  commitAll(folder);
-  const { requireCleanCommit } = await scriptIn(join(folder, "archive"));
-  expect(requireCleanCommit).toThrow("This folder is not the root of a Git repository.");
+it("takes no folder that is not the root of a repository, or whose Git does not work", () => {
+  place("archive/README.md");
+  expect(() => requireCleanCommit(join(folder, "archive"))).toThrow("This folder is not the root of a Git repository.");
   vi.stubEnv("PATH", "");
-  expect(requireCleanCommit).toThrow("git rev-parse failed: spawnSync git ENOENT");
+  expect(check).toThrow("git rev-parse failed: spawnSync git ENOENT");
 });
