@@ -68,20 +68,6 @@ export async function onTerminal(
 }
 
 /**
- * What the command prints. Throws an error with it if the command fails. `env` is added to this process' environment.
- */
-export async function run(
-  command: string,
-  args: string[],
-  folder = ".",
-  env: NodeJS.Dict<string> = {},
-): Promise<string> {
-  const { status, output, errors } = await outcome(launch(command, args, folder, env));
-  if (status !== 0) throw new Error(`${command} ${args.join(" ")} failed:\n${output}${errors}`);
-  return output;
-}
-
-/**
  * Ends a detached process and its child processes. On Windows, always forcibly, because process groups do not exist
  * there.
  */

@@ -10,8 +10,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import { unstable_readConfig as readConfig } from "wrangler";
+import { wrangler } from "../../scripts/wrangler.ts";
 import { LOCAL_KEY } from "../dev-server.ts";
-import { run } from "../processes.ts";
 import { tablesOf } from "../tables.ts";
 
 const ROUNDS = 81;
@@ -54,8 +54,8 @@ const PAGES = ['"', "\u0001", "😀"].map(
 );
 
 /** Builds a script with the settings of this checkout. Returns it as a module with this name. */
-async function moduleOf(name: string, script: string) {
-  await run("wrangler", ["deploy", "--dry-run", "--outdir", `dist/bench/${name}`, script]);
+function moduleOf(name: string, script: string) {
+  wrangler(["deploy", "--env=", "--dry-run", "--outdir", `dist/bench/${name}`, script], { output: "pipe" });
   const built = script.replace(/.*\/(\w+)\.ts$/, "$1.js");
   return {
     type: "ESModule" as const,
@@ -68,8 +68,8 @@ async function moduleOf(name: string, script: string) {
 const [other] = process.argv.slice(2);
 const checkouts = Object.entries({ service: ".", ...(other && { other }) });
 
-const modules = [await moduleOf("harness", "test/bench/worker/harness.ts")];
-for (const [name, folder] of checkouts) modules.push(await moduleOf(name, join(folder, "src/index.ts")));
+const modules = [moduleOf("harness", "test/bench/worker/harness.ts")];
+for (const [name, folder] of checkouts) modules.push(moduleOf(name, join(folder, "src/index.ts")));
 const options = convertV4MiniflareOptions({
   modules,
   compatibilityDate: String(readConfig({ config: "wrangler.toml" }).compatibility_date),
