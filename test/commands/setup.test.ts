@@ -30,11 +30,7 @@ it("creates what is missing, database first, prints the key that it sets, and co
 });
 
 it.each([
-  [
-    "a key without a database",
-    { databases: [] },
-    'has an API key, but not animal-store-production: see "A deleted database"',
-  ],
+  ["a key without a database", { databases: [] }, 'not animal-store-production: see "A deleted database"'],
   ["secrets that cannot be listed", { fails: (event: string) => /secrets/.test(event) }, "as the test wants"],
 ])("creates nothing if it finds %s", async (_, found, message) => {
   Object.assign(cloudflare, found);

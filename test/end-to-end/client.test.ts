@@ -55,15 +55,9 @@ it("has the types of the service", () => {
 });
 
 it.each([
-  [
-    ["cut off", "429", "503"],
-    [1, 2, 4],
-  ],
-  [
-    ["silent", "shortened"],
-    [1, 2],
-  ],
-])("adds one animal, exactly, if its requests meet %j", async (failures, expected) => {
+  { failures: ["cut off", "429", "503"], expected: [1, 2, 4] },
+  { failures: ["silent", "shortened"], expected: [1, 2] },
+])("adds one animal, exactly, if its requests meet $failures", async ({ failures, expected }) => {
   const timeout = AbortSignal.timeout.bind(AbortSignal);
   vi.spyOn(AbortSignal, "timeout").mockImplementation((milliseconds) => timeout(milliseconds / 20));
   const { baseUrl, ids } = openWay(...failures);
