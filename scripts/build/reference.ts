@@ -44,7 +44,8 @@ export function describeOperation(operation: Operation): string {
     for (const [name, { description, schema }] of Object.entries(response.headers))
       headers.set(name, describeField(`${id}-header`, { name, description, schema }));
   }
-  return `<p class="request"><strong class="${method.toLowerCase()}">${method}</strong> <code>${path}</code> <small>${id}</small></p>
+  const badge = `<strong class="${method.toLowerCase()}">${method}</strong>`;
+  return `<p class="request">${badge} <code>${path}</code> <small>${id}</small></p>
 
 ${operation.description}
 

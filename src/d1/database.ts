@@ -49,7 +49,7 @@ export async function runStatement<T>(
 
 /**
  * D1 itself retries only reads: after a failed write, it is unknown whether anything was stored. So an idempotent write
- * is repeated if that may help, until the deadline, after a random time of up to 100 ms and then 200 ms ("full jitter").
+ * is repeated if that may help, until the deadline, after a random time of at most 100 and then 200 ms ("full jitter").
  */
 async function tryStatement<T>(statement: D1PreparedStatement, read: Read<T>, kind: StatementKind): Promise<T> {
   const deadline = Date.now() + DEADLINE;
