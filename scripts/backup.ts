@@ -58,7 +58,7 @@ function literalOf(column: string): string {
  * the caller removes. Throws if the file exists.
  */
 export async function writeNew(file: string, partial: string, parts: Iterable<string>): Promise<void> {
-  if (lstatSync(file, { throwIfNoEntry: false })) throw new Error(`${file} already exists.`);
+  if (lstatSync(file, { throwIfNoEntry: false })) throw new Error(`${file} already exists: take another name.`);
   await writeFile(partial, parts, { flag: "wx", mode: 0o600 });
   // Takes the name, unless it is taken by now.
   await writeFile(file, "", { flag: "wx" });

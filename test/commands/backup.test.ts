@@ -176,7 +176,7 @@ it("never overwrites a file, nor what appears meanwhile", async () => {
     yield "x";
   };
   await expect(writeNew(file, partial, slow())).rejects.toThrow("EEXIST");
-  await expect(writeNew(file, partial, [])).rejects.toThrow(`${file} already exists.`);
+  await expect(writeNew(file, partial, [])).rejects.toThrow(`${file} already exists: take another name.`);
   expect(readFileSync(file, "utf8")).toBe("kept");
   if (WINDOWS) return; // Only an administrator can make a link.
   symlinkSync(join(folder, "target"), join(folder, "link"));
