@@ -6,27 +6,25 @@ import { cloudflare, runScript } from "./cloudflare.ts";
 const setup = (...args: string[]) => runScript(["scripts/setup.ts", ...args]);
 
 it("creates what is missing, database first, prints the key that it sets, and continues after a failure", async () => {
-  Object.assign(cloudflare, { databases: [], keys: {}, fails: (event: string) => event === "staging: new key" });
-  expect((await setup("--location=weur")).status).toBe(1);
-  expect(cloudflare.events.splice(0)).toEqual([
-    ": databases",
-    "staging: secrets",
-    "staging: new database",
-    "staging: new key",
-  ]);
+  cloudflare.databases = ["animal-store-production"];
+  cloudflare.keys = { production: "a-key" };
+  cloudflare.fails = (event) => event === "staging: new key";
+  const failed = await setup("--location=weur");
+  expect(failed).toMatchObject({ status: 1, output: expect.stringMatching(/^API key of staging: [\w-]{43}$/m) });
+  expect(failed.output).toContain("Successfully created DB 'animal-store-staging' using primary location hint weur\n");
+  expect(failed.output).not.toContain("database_id");
+  const created = ["staging: new database", "staging: new key"];
+  expect(cloudflare.events.splice(0)).toEqual([": databases", "staging: secrets", ...created]);
 
   cloudflare.fails = () => false;
-  const { status, output } = await setup("--location=weur");
-  expect([status, output]).toEqual([0, expect.stringContaining("Then: npm run deploy\n")]);
-  expect(output).toContain("Successfully created DB 'animal-store-production' using primary location hint weur\n");
-  expect(output).not.toContain("database_id");
-  const printed = Array.from(output.matchAll(/^API key of (\w+): ([\w-]{43})$/gm), ([, ...found]) => found);
-  expect(printed).toEqual(Object.entries(cloudflare.keys));
-  const production = ["production: secrets", "production: new database", "production: new key"];
-  expect(cloudflare.events.splice(0)).toEqual([": databases", "staging: secrets", "staging: new key", ...production]);
+  const { status, output } = await setup("staging", "--location=weur");
+  expect([status, output]).toEqual([0, expect.stringContaining("Then: npm run deploy:staging\n")]);
+  expect(/^API key of staging: (.*)$/m.exec(output)?.[1]).toBe(cloudflare.keys["staging"]);
+  expect(cloudflare.events.splice(0)).toEqual([": databases", "staging: secrets", "staging: new key"]);
 
-  expect((await setup("production", "--location=weur")).status).toBe(0);
-  expect(cloudflare.events).toEqual([": databases", "production: secrets"]);
+  const again = await setup("--location=weur");
+  expect([again.status, again.output]).toEqual([0, expect.stringMatching(/^\nSave .* Then: npm run deploy\n$/)]);
+  expect(cloudflare.events).toEqual([": databases", "staging: secrets", "production: secrets"]);
 });
 
 it.each([
