@@ -76,6 +76,8 @@ describe.skipIf(process.platform !== "linux")("npm run deploy, on a terminal", (
 it("fails in production if a test does, and deploys to staging at the same time", async () => {
   cloudflare.fails = (event) => /^production: tests/.test(event);
   haveDeployed("staging");
+  // As an interrupted run leaves it.
+  place(".wrangler/deployment-production.jsonl.new", '{"type":"deploy","targets":["https://old.acme.workers.dev"]}\n');
   const [staging, production] = await deployToEach();
   const failed = `
 Before this run, production served an unknown commit, and the bookmark was a-bookmark.

@@ -41,6 +41,7 @@ it("every column is protected", async () => {
 
 it("an animal that is noted can be changed and removed for an hour, and noted again", async () => {
   await note(2, 3600);
+  await expect(env.DB.exec("DELETE FROM pets WHERE id = 2")).rejects.toThrow(REFUSED);
   await expect(env.DB.exec("UPDATE pets SET name = 'Ada' WHERE id = 2")).rejects.toThrow(REFUSED);
   await note(2, 3590);
   await env.DB.exec("UPDATE pets SET name = 'Ada' WHERE id = 2");
