@@ -24,7 +24,6 @@ const published: Parsed<typeof description> = JSON.parse(printJson(description))
 
 export const describedOperations: DescribedOperation[] = JSON.parse(printJson(operations));
 
-/** The operation with this name. */
 export function described(id: string): DescribedOperation {
   const operation = describedOperations.find(({ operationId }) => operationId === id);
   if (!operation) throw new Error(`${id} is not described.`);
@@ -40,7 +39,6 @@ export const describedHeaders = [
   ),
 ];
 
-/** The component that a schema refers to. */
 export function componentOf({ $ref = "" }: Schema): Schema {
   const component = published.components.schemas[$ref.replace("#/components/schemas/", "")];
   if (!component) throw new Error(`${$ref} is not a component`);

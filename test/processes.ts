@@ -1,5 +1,5 @@
-// Runs the commands of tests and measurements. Everything that a command started ends with it, and at the latest with
-// this process.
+// Runs the commands of tests and measurements. Everything that a command started ends with it, and at the latest when
+// this process exits, unless that is killed.
 
 import { type ChildProcess, type ChildProcessByStdio, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";

@@ -3,7 +3,6 @@
 
 export const BOOKMARK_HEADER = "x-d1-bookmark";
 
-/** The bookmark of a request, as it was sent, or null. */
 export const bookmarkIn = ({ headers }: Request): string | null => headers.get(BOOKMARK_HEADER);
 
 /** The response header with the newest bookmark of a session, if it has one. */

@@ -11,7 +11,6 @@ export type HeaderMap = Record<string, { description: string; required: boolean;
 
 export const header = (description: string, schema: JsonSchema, required = true) => ({ description, required, schema });
 
-/** A header that always has the same value. */
 export const fixedHeader = (description: string, value: string, required = true) =>
   header(description, { type: "string", const: value }, required);
 

@@ -65,7 +65,7 @@ export const petComponents = {
     properties: {
       id:
         "Identifies the animal: the Unix time in milliseconds at which it was added or, if the store has that or a " +
-        "greater one, the next. Identifiers increase, are never given twice, and do not fit into 32 bits.",
+        "greater one, the greatest plus 1. Identifiers increase, are never given twice, and do not fit into 32 bits.",
       ...PROPERTIES,
     },
     example: REX,

@@ -1,8 +1,8 @@
 // A client for the animal store: one file without dependencies, for Node 22.18 and newer. Save it next to your program.
 //
-// A request is sent again, at most five times, if it gets no response within 30 seconds or only a part of one, or a 429
-// or a 5xx: after 1, 2, 4, 8 and 16 seconds, or as long as Retry-After says if that is longer (after a 429 without it,
-// a minute). If it says more than a minute, the call fails at once. Each call reads what was written before it.
+// A request is sent again, at most five times, if there is no complete response within 30 seconds, or a 429 or a 5xx:
+// after 1, 2, 4, 8 and 16 seconds, or as long as Retry-After says if that is longer (after a 429 without it, a minute).
+// If Retry-After is more than a minute, the call fails at once. Each call reads what was written before it.
 //
 // Integers are bigints, because a number is exact only up to 2^53 − 1. toJson prints them.
 

@@ -88,7 +88,7 @@ function enable(details) {
       response.append(`${text ? "" : "(empty body)"}\n\n`, ...linked(headers, fields, form));
     }
     if (idempotencyKey?.value)
-      output.append(" Sending this again with the same Idempotency-Key does not add a second animal.");
+      output.append(" Sending this again with the same Idempotency-Key adds at most one animal.");
     // A long response leaves the window, but not its status.
     for (const shown of [response, output]) shown.scrollIntoView({ block: "nearest" });
   };
