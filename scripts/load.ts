@@ -78,6 +78,7 @@ if (import.meta.main) {
 file, as under "Back up" in docs/OPERATIONS.md: that names the line.`;
       await writeFile(part, sql, { mode: 0o600 });
       executeSql(environment, ["--file", part], { output: "pipe" });
+      advice = "";
       console.log(`${sql.slice(3, sql.indexOf("\n"))} is loaded.`);
     }
     const [row = {}] = queryRows(environment, "SELECT count(*) AS animals FROM pets");

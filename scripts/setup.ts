@@ -62,7 +62,9 @@ try {
   const databases = wrangler(["d1", "list", "--json"], { output: "pipe" });
   for (const environment of environments) setUp(environment, place, databases);
   const next = named.length === 1 ? `deploy:${named}` : "deploy";
-  console.log(`\nSave any API key that is printed above: it cannot be read again. Then: npm run ${next}`);
+  console.log(`
+Save any API key that is printed above: it cannot be read again, and replaces one that an earlier run has printed.
+Then: npm run ${next}`);
 } catch (failure) {
   console.error((failure as Error).message);
   process.exitCode = 1;

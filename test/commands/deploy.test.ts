@@ -81,7 +81,7 @@ it("fails in production if a test does, and deploys to staging at the same time"
   const [staging, production] = await deployToEach();
   const failed = `
 Before this run, production served an unknown commit, and the bookmark was a-bookmark.
-The tests failed. If the migration is the cause, see "Undo a migration" in docs/OPERATIONS.md.${NEXT}`;
+The tests failed. If a migration is the cause, see "Undo a migration" in docs/OPERATIONS.md.${NEXT}`;
   expect([production.status, production.errors]).toEqual([1, expect.stringContaining(failed)]);
   expect(eventsIn("production")).toEqual(inProduction.slice(0, -1));
   const last = `

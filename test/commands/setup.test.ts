@@ -23,7 +23,7 @@ it("creates what is missing, database first, prints the key that it sets, and co
   expect(cloudflare.events.splice(0)).toEqual([": databases", "staging: secrets", "staging: new key"]);
 
   const again = await setup("--location=weur");
-  expect([again.status, again.output]).toEqual([0, expect.stringMatching(/^\nSave .* Then: npm run deploy\n$/)]);
+  expect([again.status, again.output]).toEqual([0, expect.stringMatching(/^\nSave .*\nThen: npm run deploy\n$/)]);
   expect(cloudflare.events).toEqual([": databases", "staging: secrets", "production: secrets"]);
 });
 

@@ -22,7 +22,6 @@ export const KEY = { Authorization: `Bearer ${API_KEY}`, "x-d1-bookmark": "lates
 
 export const store = new AnimalStore({ baseUrl: `${ORIGIN}/v1`, apiKey: API_KEY });
 
-/** Adds an animal, and returns its id. */
 export async function addAnimal(name = "Rex"): Promise<bigint> {
   return (await store.createPet({ name, categoryId: 7n })).id;
 }
