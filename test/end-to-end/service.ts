@@ -20,7 +20,7 @@ export const { origin: ORIGIN, key: API_KEY, isDeployed: IS_DEPLOYED, isClosed: 
  */
 export const KEY = { Authorization: `Bearer ${API_KEY}`, "x-d1-bookmark": "latest" };
 
-export const store = new AnimalStore({ baseUrl: `${ORIGIN}/v1`, apiKey: API_KEY });
+const store = new AnimalStore({ baseUrl: `${ORIGIN}/v1`, apiKey: API_KEY });
 
 export async function addAnimal(name = "Rex"): Promise<bigint> {
   return (await store.createPet({ name, categoryId: 7n })).id;
