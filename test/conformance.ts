@@ -3,7 +3,7 @@
 
 import { type Schema, Validator } from "@cfworker/json-schema";
 import { description, operations } from "../src/description.ts";
-import { type ErrorCode, STATUS } from "../src/http/errors.ts";
+import { pathErrors } from "../src/openapi/components.ts";
 import { printJson } from "../src/values/json.ts";
 
 /** What JSON.parse makes of it: bigints become numbers. */
@@ -24,6 +24,8 @@ const published: Parsed<typeof description> = JSON.parse(printJson(description))
 
 export const describedOperations: DescribedOperation[] = JSON.parse(printJson(operations));
 
+const describedPathErrors: DescribedOperation["responses"] = JSON.parse(printJson(pathErrors));
+
 export function described(id: string): DescribedOperation {
   const operation = describedOperations.find(({ operationId }) => operationId === id);
   if (!operation) throw new Error(`${id} is not described.`);
@@ -33,7 +35,7 @@ export function described(id: string): DescribedOperation {
 /** The names of all response headers that are described anywhere. */
 export const describedHeaders = [
   ...new Set(
-    describedOperations.flatMap(({ responses }) =>
+    [...describedOperations.map(({ responses }) => responses), describedPathErrors].flatMap((responses) =>
       Object.values(responses).flatMap(({ headers }) => Object.keys(headers)),
     ),
   ),
@@ -63,10 +65,9 @@ function responseTo(method: string, path: string, status: number): DescribedResp
     (operation) => matches(operation.path, pathname) && operation.method === (method === "HEAD" ? "GET" : method),
   );
   if (requested) return requested.responses[status];
-  // Any other request gets the errors that operations share, a 404 or a 405. What is described of a 500 holds for the
-  // latter, too: an Error, with API-Key-Name or, outside /v1, without it.
-  const similar = status === 404 || status === 405 ? 500 : status;
-  return [401, 403, 429, 500, 503].includes(similar) ? describedOperations[0]?.responses[similar] : undefined;
+  // Any other request gets an error that all operations have, or one of its path.
+  const isShared = [401, 403, 429, 500, 503].includes(status);
+  return isShared ? describedOperations[0]?.responses[status] : describedPathErrors[status];
 }
 
 const matches = (template: string, pathname: string) =>
@@ -88,7 +89,7 @@ function bodyProblems({ content }: DescribedResponse, method: string, { status, 
   if (!content) return text === "" && type === null ? [] : ["it is described without a body"];
   if (type !== "application/json") return [`the media type ${type} is not described`];
   if (method === "HEAD") return text === "" ? [] : ["HEAD has a body"];
-  const { schema } = content["application/json"];
+  const { schema, examples = {} } = content["application/json"];
   // The schemas have no bounds of an int64, which a number of JavaScript would not be compared with exactly.
   const tooLarge: string[] = [];
   const value = JSON.parse(text, (name, member: unknown, { source }) => {
@@ -97,10 +98,10 @@ function bodyProblems({ content }: DescribedResponse, method: string, { status, 
     return member;
   }) as Record<string, unknown>;
   const problems = [...schemaProblems(schema, value), ...tooLarge];
-  // The description does not limit the codes of errors.
+  // The schema does not limit the codes of errors, but each has an example.
   const isError = schema.$ref === "#/components/schemas/Error";
-  const isStatus = STATUS[value["code"] as ErrorCode] === status && value["status"] === status;
-  if (isError && !isStatus) problems.push("its code or status is not that of the response");
+  const isKnown = String(value["code"]) in examples && value["status"] === status;
+  if (isError && !isKnown) problems.push("its code or status is not one of the response");
   return problems;
 }
 

@@ -4,6 +4,7 @@
 import { description, operations } from "../../src/description.ts";
 import { BOOKMARK_HEADER } from "../../src/http/bookmark.ts";
 import { STATUS } from "../../src/http/errors.ts";
+import { pathErrors, type ResponseObject } from "../../src/openapi/components.ts";
 import type { JsonSchema, Parameter } from "../../src/openapi/schemas.ts";
 import { printJson } from "../../src/values/json.ts";
 
@@ -36,7 +37,8 @@ export function describeOperation(operation: Operation): string {
   const headers = new Map<string, string>();
   for (const [status, response] of Object.entries(responses)) {
     if (Number(status) >= 400) {
-      errors.push(`[${status}](#error-${status})`); // The table says which of their headers matter.
+      // The table says which of their headers matter.
+      for (const code of Object.keys(examplesOf(response))) errors.push(`[${code}](#error-${code})`);
       continue;
     }
     const type = response.content ? typeOf(response.content["application/json"].schema, status) : "no body";
@@ -124,21 +126,21 @@ function rulesOf({ name, in: place, required, schema }: Field): string {
   return rules.filter(Boolean).join(" · ");
 }
 
-/** A table of the errors of all operations. If their texts about one differ, each text names its operations. */
+/** A table of all errors. If the texts of operations about one differ, each text names its operations. */
 function describeErrors(): string {
-  const rows = Object.entries(STATUS).flatMap(([code, status]) => {
-    const textOf = ({ responses }: Operation) => responses[status]?.description ?? "";
+  const rows = Object.entries(STATUS).map(([code, status]) => {
+    const textOf = ({ responses }: Pick<Operation, "responses">) => examplesOf(responses[status])[code]?.summary ?? "";
     const groups = [...Map.groupBy(operations.filter(textOf), textOf)];
-    if (groups.length === 0) return [];
     const linksTo = (group: Operation[]) => group.map(({ operationId: id }) => `[${id}](#${id})`).join(", ");
     const texts = groups.map(([text, group]) => (groups.length > 1 ? `${linksTo(group)}: ${text}` : text));
-    return `| ${linkToItself(`error-${status}`, String(status))} | \`${code}\`: ${texts.join("<br>")} |`;
+    const text = texts.join("<br>") || textOf({ responses: pathErrors });
+    return `| ${linkToItself(`error-${code}`, `<code>${code}</code>`)} | ${status} | ${text} |`;
   });
-  return ["| Status | Code, cause and remedy |", "|---|---|", ...rows].join("\n");
+  return ["| Code | Status | What it means, and what to do |", "|---|---|---|", ...rows].join("\n");
 }
 
 const asCode = (text: unknown) => `\`${text}\``;
-/** What each keyword of a schema says. Patterns and examples are for tools. */
+/** What each keyword of a schema says. Those without words are for tools. */
 const WORDS: { [Keyword in keyof JsonSchema]: (value: Required<JsonSchema>[Keyword], name: string) => string } = {
   $ref: ($ref, name) => {
     const component = nameOf({ $ref });
@@ -151,6 +153,7 @@ const WORDS: { [Keyword in keyof JsonSchema]: (value: Required<JsonSchema>[Keywo
   enum: (values) => `one of ${values.map(asCode).join(", ")}`,
   minimum: (value) => `at least ${value}`,
   maximum: (value) => `at most ${value}`,
+  minLength: () => "",
   maxLength: (value) => `at most ${value.toLocaleString("en")} characters`,
   const: asCode,
   default: (value) => `default ${asCode(value)}`,
@@ -167,6 +170,9 @@ function typeOf(schema: JsonSchema, name: string): string {
   });
   return words.filter(Boolean).join(" · ");
 }
+
+/** The errors with one status, by their codes. */
+const examplesOf = (response?: ResponseObject) => response?.content?.["application/json"].examples ?? {};
 
 const nameOf = ({ $ref = "" }: JsonSchema) => $ref.replace("#/components/schemas/", "");
 const escaped = (text: string) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");

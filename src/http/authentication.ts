@@ -13,6 +13,7 @@ import type { IncomingRequest } from "./routing.ts";
 export const CHALLENGE = 'Bearer realm="animal-store"';
 export const INVALID_TOKEN = `${CHALLENGE}, error="invalid_token"`;
 export const KEY_REQUIRED = "An API key is required: send it as Authorization: Bearer <API_KEY>.";
+export const KEY_INVALID = "The API key is not valid.";
 
 const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/; // b64token, RFC 6750, section 2.1
 // Characters of a key, of one byte each. Guesses are not limited, so a key that can be guessed is not valid.
@@ -51,13 +52,11 @@ export function authenticate(incoming: IncomingRequest, env: Env): void {
   if (lastRequestHadKeys && !hasKeys) logFailure("internal_error", "No secret is a valid key: set API_KEY.", request);
   lastRequestHadKeys = hasKeys;
   if (!hasKeys) throw new ApiError("internal_error", FAILED.internal_error);
-  if (!credentials) throw new ApiError("unauthorized", KEY_REQUIRED, { "WWW-Authenticate": CHALLENGE });
+  if (!credentials) throw new ApiError("api_key_missing", KEY_REQUIRED, { "WWW-Authenticate": CHALLENGE });
   if (!apiKey) {
     // Two headers arrive joined by a comma, which a key cannot contain.
-    const problem = credentials.includes(",")
-      ? "Send one Authorization header, with one API key."
-      : "The API key is not valid.";
-    throw new ApiError("unauthorized", problem, { "WWW-Authenticate": INVALID_TOKEN });
+    const problem = credentials.includes(",") ? "Send one Authorization header, with one API key." : KEY_INVALID;
+    throw new ApiError("api_key_invalid", problem, { "WWW-Authenticate": INVALID_TOKEN });
   }
   logHourly(apiKey, "use", () => logUse(apiKey.name, apiKey.caller));
 }

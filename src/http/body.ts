@@ -47,13 +47,13 @@ export const JsonBody = z.transform((bytes: Bytes, { issues }): unknown => {
 
 async function readBytes(request: Request): Promise<Bytes> {
   const announced = request.headers.get("Content-Length");
-  if (Number(announced) > BODY_LIMIT) throw new ApiError("content_too_large", TOO_LARGE);
+  if (Number(announced) > BODY_LIMIT) throw new ApiError("body_too_large", TOO_LARGE);
   // The runtime enforces the announced length, and reading everything at once is several times faster.
   const reading = announced === null ? readAtMost(BODY_LIMIT + 1, request) : request.arrayBuffer();
   const bytes = await reading.catch(() => {
-    throw new ApiError("bad_request", "The body is incomplete or malformed.");
+    throw new ApiError("invalid_request", "The body is incomplete or malformed.");
   });
-  if (bytes.byteLength > BODY_LIMIT) throw new ApiError("content_too_large", TOO_LARGE);
+  if (bytes.byteLength > BODY_LIMIT) throw new ApiError("body_too_large", TOO_LARGE);
   return bytes;
 }
 

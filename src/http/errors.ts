@@ -1,5 +1,6 @@
 // Every rejected request is an ApiError, thrown anywhere and rendered here. A StoreFailure becomes a 500 or a 503, and
-// anything else that is thrown a 500: the caller gets a fixed message, and the log gets the cause.
+// anything else that is thrown a 500: the caller gets a fixed message, and the log gets the cause. A 429 or a 503 is
+// always safe to repeat as it was sent, because generic clients do so.
 
 import type * as z from "zod/mini";
 import { StoreFailure } from "../values/store-failure.ts";
@@ -9,38 +10,36 @@ import type { ApiKey } from "./key-log.ts";
 import { logFailure } from "./log.ts";
 import { json } from "./responses.ts";
 
-/** The status of each error code. A code is the name of its status in snake case. */
+/** The status of each error code. A code says what has happened, for programs. Callers rely on these. */
 export const STATUS = {
-  bad_request: 400,
-  unauthorized: 401,
-  forbidden: 403,
-  not_found: 404,
+  invalid_request: 400,
+  api_key_missing: 401,
+  api_key_invalid: 401,
+  plain_http: 403,
+  id_not_found: 404,
+  path_not_found: 404,
   method_not_allowed: 405,
-  gone: 410,
-  content_too_large: 413,
+  operation_removed: 410,
+  body_too_large: 413,
   unsupported_media_type: 415,
-  unprocessable_content: 422,
-  too_many_requests: 429,
+  idempotency_key_used: 422,
+  rate_limited: 429,
   internal_error: 500,
-  service_unavailable: 503,
+  outcome_unknown: 500,
+  store_unavailable: 503,
+  closed: 503,
 } as const;
 
 export type ErrorCode = keyof typeof STATUS;
 
-const REPORT = "Report the failure to the operator with the value of the response header cf-ray.";
-const LOOK_FIRST =
-  "what you sent may have been added: look for it before you try again. To make retries safe, send an " +
-  `${IDEMPOTENCY_HEADER} with the first request.`;
-
+/** The messages of failures. */
 export const FAILED = {
-  internal_error: `The service failed. ${REPORT}`,
-  service_unavailable: "The store is temporarily unavailable; try again.",
-};
-
-/** The messages of failures after which sending the same again could store it twice. */
-const MAY_BE_STORED: typeof FAILED = {
-  internal_error: `The service failed, and ${LOOK_FIRST} ${REPORT}`,
-  service_unavailable: `The store is temporarily unavailable, and ${LOOK_FIRST}`,
+  internal_error:
+    "The service failed. Report the failure to the operator with the value of the response header cf-ray.",
+  outcome_unknown:
+    "The service failed, and what you sent may have been added: look for it before you send it again. To make " +
+    `retries safe, send an ${IDEMPOTENCY_HEADER} with the first request.`,
+  store_unavailable: "The store is temporarily unavailable; try again.",
 };
 
 /** A rejected request: the interface's Error body, its status, and the headers that belong to it. */
@@ -60,19 +59,22 @@ type Results<Parts> = { [Part in keyof Parts]: z.core.util.SafeParseResult<Parts
 /** The parts of a request, as schemas parsed them. Throws a 400 that names the problems in every part. */
 export function validated<Parts extends unknown[]>(...results: Results<Parts>): Parts {
   const problems = results.flatMap(({ error }) => (error ? problemsOf(error) : []));
-  if (problems.length > 0) throw new ApiError("bad_request", `${problems.join("; ")}.`);
+  if (problems.length > 0) throw new ApiError("invalid_request", `${problems.join("; ")}.`);
   return results.map(({ data }) => data) as Parts;
 }
 
-/** The response to a request for anything that was thrown. Logs the cause of a 500 or 503. */
+/**
+ * The response to a request for anything that was thrown. Logs the cause of a 500 or 503, and what has failed, also if
+ * the caller gets `outcome_unknown`.
+ */
 export function renderError(thrown: unknown, { request, apiKey }: { request: Request; apiKey?: ApiKey | undefined }) {
   if (thrown instanceof ApiError) return render(thrown);
   const failure = thrown instanceof StoreFailure ? thrown : undefined;
   const retryAfter = failure?.retryAfter;
-  const code = retryAfter ? "service_unavailable" : "internal_error";
-  logFailure(code, failure ? failure.cause : thrown, request, apiKey?.caller);
-  const message = (failure?.mayBeStored ? MAY_BE_STORED : FAILED)[code];
-  return render(new ApiError(code, message, retryAfter ? { "Retry-After": String(retryAfter) } : {}));
+  const failed = retryAfter ? "store_unavailable" : "internal_error";
+  logFailure(failed, failure ? failure.cause : thrown, request, apiKey?.caller);
+  if (failure?.mayBeStored) return render(new ApiError("outcome_unknown", FAILED.outcome_unknown));
+  return render(new ApiError(failed, FAILED[failed], retryAfter ? { "Retry-After": String(retryAfter) } : {}));
 }
 
 function render({ code, message, headers }: ApiError): Response {

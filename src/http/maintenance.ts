@@ -13,5 +13,5 @@ const RETRY_AFTER = "30"; // seconds
  * one.
  */
 export function rejectWhileClosed(_: Context, { MAINTENANCE }: Env): void {
-  if (MAINTENANCE !== undefined) throw new ApiError("service_unavailable", CLOSED, { "Retry-After": RETRY_AFTER });
+  if (MAINTENANCE !== undefined) throw new ApiError("closed", CLOSED, { "Retry-After": RETRY_AFTER });
 }

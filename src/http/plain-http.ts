@@ -15,5 +15,5 @@ export function rejectPlainHttp({ request, url, apiKey }: Context): void {
   if (!url.startsWith("http:") || !request.headers.has("cf-ray")) return;
   const cause = `The key in ${apiKey.name} was sent over plain HTTP, and can have been read on the way: replace it.`;
   logHourly(apiKey, "plain HTTP", () => logFailure("configuration", cause, request, apiKey.caller));
-  throw new ApiError("forbidden", PLAIN_HTTP);
+  throw new ApiError("plain_http", PLAIN_HTTP);
 }

@@ -15,7 +15,7 @@ export const RETRY_AFTER = "10";
 /** Throws 429 if the caller has sent too many requests. If the binding does not say so, the request is served. */
 export async function limitRate(context: Context, { RATE_LIMIT }: Env): Promise<void> {
   if (!RATE_LIMIT || (await isAllowed(RATE_LIMIT, context))) return;
-  throw new ApiError("too_many_requests", TOO_MANY, { "Retry-After": RETRY_AFTER });
+  throw new ApiError("rate_limited", TOO_MANY, { "Retry-After": RETRY_AFTER });
 }
 
 async function isAllowed(limit: RateLimit, { request, apiKey }: Context): Promise<boolean> {

@@ -29,7 +29,7 @@ export type Handler = (context: Context, env: Env) => Promise<Response>;
 
 /** A request whose Host header is not a valid host has no URL (RFC 9112, section 3.2). */
 export const INVALID_HOST = new ApiError(
-  "bad_request",
+  "invalid_request",
   "The Host header must be a valid host, with or without a port.",
 );
 
@@ -58,7 +58,7 @@ export function unrouted(routes: RouteEntry[]): (incoming: IncomingRequest) => n
     const methods = methodsOf(routes.filter(([, pattern]) => pattern.test(pathname)));
     if (methods.length === 0) throw notFound(`Try ${startingPoints(routes)}, or see the guide at /.`);
     const allow = allowedMethods(methods);
-    throw new ApiError("method_not_allowed", `${method} is not allowed here; use ${allow}.`, { Allow: allow });
+    throw new ApiError("method_not_allowed", notAllowedMessage(method, allow), { Allow: allow });
   };
 }
 
@@ -81,7 +81,12 @@ function allowedMethods(methods: string[]): string {
   return [...new Set(["OPTIONS", ...methods, ...(methods.includes("GET") ? ["HEAD"] : [])])].sort().join(", ");
 }
 
-const notFound = (hint: string) => new ApiError("not_found", `There is nothing at this path. ${hint}`);
+export const notAllowedMessage = (method: string, allow: string): string =>
+  `${method} is not allowed here; use ${allow}.`;
+
+export const NOTHING_HERE = "There is nothing at this path.";
+
+const notFound = (hint: string) => new ApiError("path_not_found", `${NOTHING_HERE} ${hint}`);
 
 /** The paths without parameters, such as /v1/pets. */
 const startingPoints = (routes: RouteEntry[]): string =>

@@ -2,23 +2,34 @@
 // of an error has the message that the service sends: imported from the code that sends it, or taken by running that.
 
 import * as z from "zod/mini";
-import { KEY_REQUIRED } from "../http/authentication.ts";
+import { KEY_INVALID, KEY_REQUIRED } from "../http/authentication.ts";
 import { ApiError, type ErrorCode, FAILED, STATUS } from "../http/errors.ts";
 import { IDEMPOTENCY_HEADER } from "../http/idempotency.ts";
+import { CLOSED } from "../http/maintenance.ts";
 import { PLAIN_HTTP } from "../http/plain-http.ts";
 import { TOO_MANY } from "../http/rate-limit.ts";
+import { NOTHING_HERE, notAllowedMessage } from "../http/routing.ts";
 import {
   bookmarkHeader,
   bookmarkParameter,
   challengeHeader,
   commonHeaders,
   type HeaderMap,
+  header,
+  keyNameHeader,
+  optional,
   retryAfterHeader,
 } from "./headers.ts";
 import type { JsonSchema, Parameter } from "./schemas.ts";
 
 export interface Content {
-  "application/json": { schema: JsonSchema; example: unknown };
+  "application/json": {
+    schema: JsonSchema;
+    /** Of a success or a request. */
+    example?: unknown;
+    /** Of an error, by its code. */
+    examples?: Record<string, { summary: string; value: { code: string; message: string; status: number } }>;
+  };
 }
 
 export interface ResponseObject {
@@ -58,7 +69,7 @@ export const errorSchemas = {
         "Human-readable description, on one line. For a 400, it names every problem, but at most five unknown names.",
       status: "The HTTP status code.",
     },
-    example: { code: "unauthorized", message: KEY_REQUIRED, status: STATUS.unauthorized },
+    example: { code: "api_key_missing", message: KEY_REQUIRED, status: STATUS.api_key_missing },
   },
 };
 
@@ -74,64 +85,103 @@ export const successResponse = (description: string, content?: Content, headers:
   content,
 });
 
-/** An error response, whose example has this message. `headers`: in addition to the common ones. */
-export const errorResponse = (
-  code: ErrorCode,
-  message: string,
-  description: string,
-  headers: HeaderMap = {},
-): ResponseObject => ({
-  description,
-  headers: { ...headers, ...commonHeaders(STATUS[code]) },
-  content: jsonContent("Error", { code, message, status: STATUS[code] }),
-});
+/** An error: the message of its example, and for callers what it means and what to do. */
+type DescribedError = [code: ErrorCode, message: string, summary: string];
+
+/** The response with the status that these errors have. `headers`: in addition to the common ones. */
+export function errorResponse(errors: [DescribedError, ...DescribedError[]], headers: HeaderMap = {}): ResponseObject {
+  const [[first, , only]] = errors;
+  const examples = errors.map(([code, message, summary]) => {
+    return [code, { summary, value: { code, message, status: STATUS[code] } }] as const;
+  });
+  return {
+    description: errors.length === 1 ? only : errors.map(([code, , text]) => `\`${code}\`: ${text}`).join(" "),
+    headers: { ...commonHeaders(STATUS[first]), ...headers },
+    content: {
+      "application/json": { schema: { $ref: "#/components/schemas/Error" }, examples: Object.fromEntries(examples) },
+    },
+  };
+}
 
 /** A 400, whose example has the message of the error that `reject` throws. */
-export function badRequest(description: string, reject: () => unknown): ResponseObject {
+export function badRequest(summary: string, reject: () => unknown): ResponseObject {
   try {
     reject();
   } catch (thrown) {
-    if (thrown instanceof ApiError) return errorResponse("bad_request", thrown.message, description);
+    if (thrown instanceof ApiError) return errorResponse([["invalid_request", thrown.message, summary]]);
   }
   throw new Error("The example is not rejected.");
 }
 
-const RETRY =
-  `After a create with an \`${IDEMPOTENCY_HEADER}\`, send it again with the same key. Without one, if \`message\` ` +
-  "says that it may have been added, look for it first.";
-const WAIT = "Wait as many seconds as `Retry-After` says, and try again.";
+const SEND_AGAIN =
+  "Wait as many seconds as `Retry-After` says, and send the request again as it was, with its " +
+  `\`${IDEMPOTENCY_HEADER}\` if it had one.`;
 
-export const internalError = (headers?: HeaderMap) =>
-  errorResponse("internal_error", FAILED.internal_error, `${FAILED.internal_error} ${RETRY}`, headers);
+export const internalError: DescribedError = [
+  "internal_error",
+  FAILED.internal_error,
+  "The service failed. Report the failure to the operator with the value of `cf-ray`. A create with an " +
+    `\`${IDEMPOTENCY_HEADER}\` may have been stored: send it again with the same key.`,
+];
 
-export function serviceUnavailable(headers?: HeaderMap): ResponseObject {
-  const description = `The store is temporarily unavailable, or closed. ${WAIT} ${RETRY}`;
-  const all = { ...headers, ...retryAfterHeader };
-  return errorResponse("service_unavailable", FAILED.service_unavailable, description, all);
-}
+/** Of a create without an Idempotency-Key. */
+export const outcomeUnknown: DescribedError = [
+  "outcome_unknown",
+  FAILED.outcome_unknown,
+  `The service failed, and what was sent without an \`${IDEMPOTENCY_HEADER}\` may have been added. Look for it: ` +
+    "sending it again could add it twice.",
+];
+
+export const serviceUnavailable = (headers?: HeaderMap): ResponseObject =>
+  errorResponse(
+    [
+      ["store_unavailable", FAILED.store_unavailable, `The store is temporarily unavailable. ${SEND_AGAIN}`],
+      ["closed", CLOSED, `The service is closed for maintenance, and the request was not carried out. ${SEND_AGAIN}`],
+    ],
+    { ...headers, ...retryAfterHeader },
+  );
 
 /** The errors that are the same for all operations. */
 export const sharedErrors = {
   Unauthorized: errorResponse(
-    "unauthorized",
-    KEY_REQUIRED,
-    "The API key is missing or not valid. Check the `Authorization` header.",
+    [
+      ["api_key_missing", KEY_REQUIRED, "Send an API key as the bearer token, in the `Authorization` header."],
+      ["api_key_invalid", KEY_INVALID, "Check the API key: it must be complete, and one of this environment."],
+    ],
     challengeHeader,
   ),
-  Forbidden: errorResponse(
-    "forbidden",
-    PLAIN_HTTP,
-    "The request came over plain HTTP, so others may have read the API key. Use https, and ask the operator for a " +
-      "new key.",
-  ),
+  Forbidden: errorResponse([
+    [
+      "plain_http",
+      PLAIN_HTTP,
+      "The request came over plain HTTP, so others may have read the API key. Use https, and ask the operator for a " +
+        "new key.",
+    ],
+  ]),
   TooManyRequests: errorResponse(
-    "too_many_requests",
-    TOO_MANY,
-    `Your rate limit is exceeded. ${WAIT}`,
+    [["rate_limited", TOO_MANY, `Your rate limit is exceeded, and the request was not carried out. ${SEND_AGAIN}`]],
     retryAfterHeader,
   ),
-  InternalError: internalError(),
+  InternalError: errorResponse([internalError]),
   ServiceUnavailable: serviceUnavailable(),
+};
+
+/** The errors of requests that are not for an operation. Outside /v1, they need no key. */
+export const pathErrors: Record<string, ResponseObject> = {
+  404: errorResponse(
+    [["path_not_found", NOTHING_HERE, "Check the path, and the base URL before it."]],
+    optional(keyNameHeader),
+  ),
+  405: errorResponse(
+    [
+      [
+        "method_not_allowed",
+        notAllowedMessage("DELETE", "GET, HEAD, OPTIONS"),
+        "The path does not support the method. `Allow` lists those that it supports: HEAD wherever there is GET.",
+      ],
+    ],
+    { ...optional(keyNameHeader), Allow: header("The methods that the path supports.", { type: "string" }) },
+  ),
 };
 
 const refer = (name: keyof typeof sharedErrors) => ({ $ref: `#/components/responses/${name}` });

@@ -21,7 +21,7 @@ const versionHeader: HeaderMap = {
   [VERSION_HEADER]: header("The commit of the service that responded, or `unknown`.", { type: "string" }),
 };
 
-const keyNameHeader: HeaderMap = {
+export const keyNameHeader: HeaderMap = {
   [KEY_NAME_HEADER]: header(
     "The name of your API key, by which the operator knows you. Present once the service has recognized your key.",
     { type: "string", pattern: "^API_KEY(_[A-Za-z0-9_]+)?$" },
@@ -30,9 +30,9 @@ const keyNameHeader: HeaderMap = {
 
 /** What every response with this status has: the commit and, once the key is known to be valid, its name. */
 export function commonHeaders(status: number): HeaderMap {
-  if (status === STATUS.unauthorized) return versionHeader;
+  if (status === STATUS.api_key_missing) return versionHeader;
   // A 400 can be about the Host, which is checked before the key. A 500 can mean that no secret is a valid key.
-  const mayLackKey = status === STATUS.bad_request || status === STATUS.internal_error;
+  const mayLackKey = status === STATUS.invalid_request || status === STATUS.internal_error;
   return { ...(mayLackKey ? optional(keyNameHeader) : keyNameHeader), ...versionHeader };
 }
 

@@ -10,6 +10,7 @@ export interface JsonSchema {
   format?: string;
   minimum?: number;
   maximum?: number;
+  minLength?: number;
   maxLength?: number;
   pattern?: string;
   enum?: string[];

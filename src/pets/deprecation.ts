@@ -10,8 +10,8 @@ const DEPRECATED = new Date("2026-11-20");
 export const SUNSET = new Date("2030-12-05");
 
 export const REMOVED =
-  `getPet was removed on ${SUNSET.toISOString().slice(0, 10)}. Use GET /v1/pets with the status filter or, to look ` +
-  "up one id, with after=<id minus 1>&limit=1, and check the id of the result: it may be the next animal.";
+  `getPet was removed on ${SUNSET.toISOString().slice(0, 10)}. ` +
+  "Use GET /v1/pets with the query parameter id or, for all animals with a status, status.";
 
 export const DEPRECATION_HEADERS = {
   Deprecation: `@${DEPRECATED.getTime() / 1000}`,
@@ -23,7 +23,7 @@ export const DEPRECATION_HEADERS = {
 export function deprecated(operation: Handler): Handler {
   return async (context, env) => {
     const isRemoved = Date.now() >= SUNSET.getTime();
-    const result = isRemoved ? Promise.reject(new ApiError("gone", REMOVED)) : operation(context, env);
+    const result = isRemoved ? Promise.reject(new ApiError("operation_removed", REMOVED)) : operation(context, env);
     // Rendered here and not by the router, so that errors have the headers too.
     const response = await result.catch((thrown: unknown) => renderError(thrown, context));
     return withHeaders(response, DEPRECATION_HEADERS);

@@ -13,7 +13,7 @@ import type { Context } from "../http/routing.ts";
 import { parseInt64 } from "../values/int64.ts";
 import { NewPet } from "./pet.ts";
 import { PetQuery } from "./pet-query.ts";
-import { idIn, insertPet, selectPet, selectPets } from "./store.ts";
+import { idIn, insertPet, selectPets } from "./store.ts";
 
 const OptionalKey = z.optional(IdempotencyKey);
 export const NewPetBody = z.pipe(JsonBody, NewPet);
@@ -36,14 +36,14 @@ export async function createPet({ request, apiKey }: Context, env: Env): Promise
   const [idempotencyKey, pet] = validated(OptionalKey.safeParse(key), NewPetBody.safeParse(body));
   const session = openSession(env.DB, bookmarkIn(request));
   const { id, json: stored, matches } = await insertPet(session, pet, { caller: apiKey.caller, idempotencyKey });
-  if (!matches) throw new ApiError("unprocessable_content", KEY_USED, bookmarkHeaderOf(session));
+  if (!matches) throw new ApiError("idempotency_key_used", KEY_USED, bookmarkHeaderOf(session));
   return json(stored, 201, { ...bookmarkHeaderOf(session), Location: `/v1/pets/${id}` });
 }
 
 export async function getPet({ request, params }: Context, env: Env): Promise<Response> {
   const session = openSession(env.DB, bookmarkIn(request));
   const id = parseInt64(params["petId"]);
-  const pet = id === undefined ? undefined : await selectPet(session, id);
-  if (!pet) throw new ApiError("not_found", UNKNOWN_ID, bookmarkHeaderOf(session));
+  const [pet] = id === undefined ? [] : await selectPets(session, { id, limit: 1 });
+  if (!pet) throw new ApiError("id_not_found", UNKNOWN_ID, bookmarkHeaderOf(session));
   return json(pet, 200, bookmarkHeaderOf(session));
 }

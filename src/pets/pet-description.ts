@@ -10,6 +10,7 @@ import {
   errorResponse,
   internalError,
   jsonContent,
+  outcomeUnknown,
   type PathItem,
   serviceUnavailable,
   successResponse,
@@ -94,6 +95,7 @@ export const petPaths: Record<`/${string}`, PathItem> = {
       parameters: queryParameters(PetQuery, petComponents, {
         limit: "Return at most this many animals.",
         status: "Return only animals with this status.",
+        id: "Return only the animal with this `id`, in an array, or `[]` if there is none.",
         after: "Return only animals with a greater `id`. The URL in `Link` already contains it.",
       }),
       responses: {
@@ -127,12 +129,10 @@ export const petPaths: Record<`/${string}`, PathItem> = {
         400: badRequest(`The body or the \`${IDEMPOTENCY_HEADER}\` is not valid. ${CORRECT}`, () =>
           validated(NewPetBody.safeParse(new TextEncoder().encode('{"categoryId":1}'))),
         ),
-        413: errorResponse(
-          "content_too_large",
-          TOO_LARGE,
-          `${TOO_LARGE} Leave out unknown properties and white space.`,
-        ),
-        415: errorResponse("unsupported_media_type", UNSUPPORTED, UNSUPPORTED, {
+        413: errorResponse([
+          ["body_too_large", TOO_LARGE, `${TOO_LARGE} Leave out unknown properties and white space.`],
+        ]),
+        415: errorResponse([["unsupported_media_type", UNSUPPORTED, UNSUPPORTED]], {
           "Accept-Encoding": fixedHeader(
             "Present on a 415 if the request body has a Content-Encoding: the only one that the service accepts " +
               "(RFC 9110).",
@@ -140,7 +140,8 @@ export const petPaths: Record<`/${string}`, PathItem> = {
             false,
           ),
         }),
-        422: errorResponse("unprocessable_content", KEY_USED, KEY_USED, bookmarkHeader),
+        422: errorResponse([["idempotency_key_used", KEY_USED, KEY_USED]], bookmarkHeader),
+        500: errorResponse([internalError, outcomeUnknown]),
       },
     },
   },
@@ -151,8 +152,7 @@ export const petPaths: Record<`/${string}`, PathItem> = {
       summary: "Get an animal",
       description:
         `Returns one animal until ${REMOVAL}, when the operation is removed, and 410 after that. Use \`GET /pets\` ` +
-        "instead, with the `status` filter or, to look up one `id`, with `after` set to the `id` minus 1 " +
-        "and `limit` to 1. If that animal does not exist, you get the next one, so check the `id`.",
+        "instead, with its `id` or its `status`.",
       deprecated: true,
       parameters: [
         {
@@ -165,13 +165,16 @@ export const petPaths: Record<`/${string}`, PathItem> = {
       ],
       responses: {
         200: successResponse("The animal.", jsonContent("Pet", REX), deprecation),
-        404: errorResponse("not_found", UNKNOWN_ID, "No animal has this id. An unknown path gets 404, too.", {
+        404: errorResponse([["id_not_found", UNKNOWN_ID, UNKNOWN_ID]], {
           ...deprecation,
           ...optional(bookmarkHeader),
         }),
-        410: errorResponse("gone", REMOVED, "The operation was removed. `message` names its replacement.", deprecation),
+        410: errorResponse(
+          [["operation_removed", REMOVED, "The operation was removed. `message` names its replacement."]],
+          deprecation,
+        ),
         // A failure of the operation itself has its headers.
-        500: internalError(optional(deprecation)),
+        500: errorResponse([internalError], optional(deprecation)),
         503: serviceUnavailable(optional(deprecation)),
       },
     },

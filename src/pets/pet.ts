@@ -16,6 +16,7 @@ const NAME_ERROR = mustBeError(
 );
 
 const Name = z.string(NAME_ERROR).check(
+  z.minLength(1, NAME_ERROR),
   z.maxLength(NAME_LIMIT, NAME_ERROR),
   // Not a regular expression in the schema, because \s differs between the languages of callers.
   z.refine((name) => /\S/.test(name), NAME_ERROR),

@@ -38,16 +38,14 @@ const INSERT = `
   ON CONFLICT (created_by, idempotency_key) WHERE idempotency_key IS NOT NULL DO UPDATE SET name = name
   RETURNING ${PET_JSON} AS json, name IS ?3 AND category_id IS ?4 AND status IS ?5 AS matches`;
 
-const SELECT = `SELECT ${PET_JSON} AS json FROM pets WHERE id = ?1`;
+const SELECT_PAGE = `SELECT ${PET_JSON} AS json FROM pets WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3`;
 
-const SELECT_PAGE = `SELECT ${PET_JSON} AS json FROM pets WHERE id >= ?1 ORDER BY id LIMIT ?2 + 1`;
-
-// Each combination of filters is a statement of its own, because `(?3 IS NULL OR status = ?3)` would keep SQLite from
+// Each combination of filters is a statement of its own, because `(?4 IS NULL OR status = ?4)` would keep SQLite from
 // using the index. It names the index, because SQLite's statistics can speak against it: after `PRAGMA optimize` while
 // all animals have one status, it would read the whole table for any other.
 const SELECT_PAGE_BY_STATUS = `
   SELECT ${PET_JSON} AS json FROM pets INDEXED BY pets_by_status
-  WHERE id >= ?1 AND status = ?3 ORDER BY id LIMIT ?2 + 1`;
+  WHERE id BETWEEN ?1 AND ?2 AND status = ?4 ORDER BY id LIMIT ?3`;
 
 /**
  * Stores an animal, at most one for each idempotency key of a caller. If `matches` is false, the key belongs to a
@@ -68,17 +66,14 @@ export async function insertPet(
   return runStatement(statement, read, idempotencyKey === undefined ? "write" : "idempotent write");
 }
 
-export async function selectPet(db: D1DatabaseSession, id: bigint): Promise<string | undefined> {
-  const statement = db.prepare(SELECT).bind(String(id));
-  return runStatement(statement, (rows) => (rows.length === 0 ? undefined : jsonIn(rows[0])));
-}
-
 /** The animals of a page, in ascending order of id, and one more if there is a next page. */
-export async function selectPets(db: D1DatabaseSession, { after, limit, status }: PetQuery): Promise<string[]> {
-  const first = String(after === undefined ? INT64.minimum : after + 1n);
+export async function selectPets(db: D1DatabaseSession, { limit, status, id, after }: PetQuery): Promise<string[]> {
+  const next = after === undefined ? INT64.minimum : after + 1n;
+  const first = id !== undefined && id > next ? id : next;
+  const values = [String(first), String(id ?? INT64.maximum), id === undefined ? limit + 1 : 1];
   const statement =
     status === undefined
-      ? db.prepare(SELECT_PAGE).bind(first, limit)
-      : db.prepare(SELECT_PAGE_BY_STATUS).bind(first, limit, status);
+      ? db.prepare(SELECT_PAGE).bind(...values)
+      : db.prepare(SELECT_PAGE_BY_STATUS).bind(...values, status);
   return runStatement(statement, (rows) => rows.map(jsonIn));
 }

@@ -57,7 +57,7 @@ it("leaves everything under /v1 and what does not exist to the Worker", async ()
   for (const path of ["/v1", "/v1/index.html"]) expect((await send(ORIGIN + path)).status).toBe(401);
   const { status, text } = await send(`${ORIGIN}/guide.md`);
   expect(status).toBe(404);
-  expect(JSON.parse(text).code).toBe("not_found");
+  expect(JSON.parse(text).code).toBe("path_not_found");
 });
 
 it("is not built with a keyword that it does not show", () => {

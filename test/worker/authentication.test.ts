@@ -1,9 +1,9 @@
 import { expect, it, vi } from "vitest";
-import { type Answer, call, expectError, INVALID, MISSING, NO_KEYS, ORIGIN, unauthorized } from "./call.ts";
+import { type Answer, call, expectError, INVALID, MISSING, NO_KEYS, ORIGIN } from "./call.ts";
 
 const SHORTEST = "x".repeat(16);
 const LONGEST = "x".repeat(512);
-const SEVERAL = unauthorized("Send one Authorization header, with one API key.");
+const SEVERAL = { ...INVALID, message: "Send one Authorization header, with one API key." };
 
 /** Asserts a whole 401. If a token was sent, the challenge says that it is not valid. */
 function expectUnauthorized(answer: Answer, expected: typeof MISSING): void {

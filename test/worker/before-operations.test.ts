@@ -6,20 +6,20 @@ import { describedOperations } from "../conformance.ts";
 import { failing } from "./binding.ts";
 import { call, expectError, INVALID, MISSING, ORIGIN, PLAIN_HTTP, type RequestOptions, requestTo } from "./call.ts";
 
-const FORBIDDEN = {
-  code: "forbidden",
+const OVER_HTTP = {
+  code: "plain_http",
   message:
     "Send requests over https: a key that is sent over plain HTTP can be read on the way. Ask the operator for a new " +
     "one.",
   status: 403,
 };
 const CLOSED = {
-  code: "service_unavailable",
+  code: "closed",
   message: "The service is closed for maintenance, and this request was not carried out; try again later.",
   status: 503,
 };
 const TOO_MANY = {
-  code: "too_many_requests",
+  code: "rate_limited",
   message: "Your rate limit is exceeded, and this request was not carried out; try again later.",
   status: 429,
 };
@@ -71,7 +71,7 @@ describe.each(REQUESTS)("%s %j", (path, options) => {
     "is then forbidden over plain HTTP, whatever a proxy adds: %j",
     async (added) => {
       const headers = { ...CLOUDFLARE, ...added };
-      expectError(await send({ origin: HTTP, headers, bindings: CLOSED_AND_LIMITED }), FORBIDDEN);
+      expectError(await send({ origin: HTTP, headers, bindings: CLOSED_AND_LIMITED }), OVER_HTTP);
     },
   );
 

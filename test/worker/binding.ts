@@ -1,20 +1,20 @@
 // The database binding with an interceptor, which observes its queries or makes them fail.
 
-type Intercept = <T>(execute: () => Promise<T>) => Promise<T>;
+type Intercept = <T>(execute: () => Promise<T>, sql: string) => Promise<T>;
 type Method = (...args: unknown[]) => Promise<unknown>;
 
 const EXECUTING = ["all", "first", "raw", "run"];
 
 /** `db`, whose sessions run every round trip through `intercept`. */
 export function intercepted(db: D1Database, intercept: Intercept): D1Database {
-  const statement = (target: D1PreparedStatement): D1PreparedStatement =>
+  const statement = (target: D1PreparedStatement, sql: string): D1PreparedStatement =>
     withMethods(target, (name, method) => {
-      if (name === "bind") return (...values: unknown[]) => statement(target.bind(...values));
-      return EXECUTING.includes(name) ? (...args: unknown[]) => intercept(() => method(...args)) : method;
+      if (name === "bind") return (...values: unknown[]) => statement(target.bind(...values), sql);
+      return EXECUTING.includes(name) ? (...args: unknown[]) => intercept(() => method(...args), sql) : method;
     });
   const session = (target: D1DatabaseSession): D1DatabaseSession =>
     withMethods(target, (name, method) =>
-      name === "prepare" ? (sql: string) => statement(target.prepare(sql)) : method,
+      name === "prepare" ? (sql: string) => statement(target.prepare(sql), sql) : method,
     );
   return withMethods(db, (name, method) =>
     name === "withSession" ? (start: string) => session(db.withSession(start)) : method,
@@ -30,12 +30,12 @@ function withMethods<T extends object>(target: T, replace: (name: string, method
   });
 }
 
-/** `db`, and what each of its round trips has cost. */
-export function recorded(db: D1Database): { DB: D1Database; trips: D1Meta[] } {
-  const trips: D1Meta[] = [];
-  const DB = intercepted(db, async (execute) => {
+/** `db`, and the statement and the cost of each of its round trips. */
+export function recorded(db: D1Database) {
+  const trips: (D1Meta & { sql: string })[] = [];
+  const DB = intercepted(db, async (execute, sql) => {
     const result = await execute();
-    trips.push((result as D1Result).meta);
+    trips.push({ ...(result as D1Result).meta, sql });
     return result;
   });
   return { DB, trips };

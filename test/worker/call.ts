@@ -61,7 +61,7 @@ function expectCommonHeaders({ status, headers }: Answer): void {
     "x-content-type-options": "nosniff",
   });
   expect(headers.get("Content-Type")).toBe(status === 204 ? null : "application/json");
-  const known = /^(access-control-.*|allow|cache-control|content-type|x-content-type-options)$/;
+  const known = /^(access-control-.*|cache-control|content-type|x-content-type-options)$/;
   expect([...headers.keys()].filter((name) => !known.test(name) && !DESCRIBED_HEADERS.includes(name))).toEqual([]);
 }
 
@@ -113,17 +113,27 @@ export function expectError({ status, text }: Answer, expected: { code: string; 
   expect(status).toBe(expected.status);
 }
 
-export const unauthorized = (message: string) => ({ code: "unauthorized", message, status: 401 });
+export const MISSING = {
+  code: "api_key_missing",
+  message: "An API key is required: send it as Authorization: Bearer <API_KEY>.",
+  status: 401,
+};
+export const INVALID = { code: "api_key_invalid", message: "The API key is not valid.", status: 401 };
 
-export const MISSING = unauthorized("An API key is required: send it as Authorization: Bearer <API_KEY>.");
-export const INVALID = unauthorized("The API key is not valid.");
-
-export const badRequest = (message: string) => ({ code: "bad_request", message, status: 400 });
+export const invalidRequest = (message: string) => ({ code: "invalid_request", message, status: 400 });
 
 export const UNAVAILABLE = {
-  code: "service_unavailable",
+  code: "store_unavailable",
   message: "The store is temporarily unavailable; try again.",
   status: 503,
+};
+
+export const OUTCOME_UNKNOWN = {
+  code: "outcome_unknown",
+  message:
+    "The service failed, and what you sent may have been added: look for it before you send it again. To make " +
+    "retries safe, send an Idempotency-Key with the first request.",
+  status: 500,
 };
 
 /** Asserts the status and the whole body of a success. Compares text, because a parsed int64 is rounded. */

@@ -1,10 +1,9 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { recorded } from "./binding.ts";
+import { failing, recorded } from "./binding.ts";
 import {
   ADA,
   type Answer,
-  badRequest,
   call,
   countPets,
   createPet,
@@ -12,6 +11,7 @@ import {
   expectError,
   insertRow,
   insertRows,
+  invalidRequest,
   noteCorrections,
   REX,
   WHITE_SPACE,
@@ -19,14 +19,16 @@ import {
 import { testOperation } from "./operation.ts";
 
 testOperation("createPet", {
-  400: () => createPet('{"categoryId":1}'),
-  413: () => createPet(bodyOf(LIMIT + 1)),
-  415: () => createPet(REX, { headers: { "Content-Type": "text/plain", "Content-Encoding": "gzip" } }),
-  422: async () => {
+  invalid_request: () => createPet('{"categoryId":1}'),
+  body_too_large: () => createPet(bodyOf(LIMIT + 1)),
+  unsupported_media_type: () =>
+    createPet(REX, { headers: { "Content-Type": "text/plain", "Content-Encoding": "gzip" } }),
+  idempotency_key_used: async () => {
     const headers = { "Idempotency-Key": "taken" };
     await createPet(REX, { headers });
     return createPet(ADA, { headers });
   },
+  outcome_unknown: () => createPet(REX, { bindings: { DB: failing(env.DB, new Error("D1_ERROR: internal error")) } }),
 });
 
 const NAME = "must be a string of at most 1000 characters, at least one of which is not white space";
@@ -38,7 +40,7 @@ const STATUS = "status must be one of available, pending, sold.";
 const NOT_AN_OBJECT = "The body must be a JSON object with name and categoryId.";
 
 const LIMIT = 16384;
-const TOO_LARGE = { code: "content_too_large", message: "The body must be at most 16384 bytes.", status: 413 };
+const TOO_LARGE = { code: "body_too_large", message: "The body must be at most 16384 bytes.", status: 413 };
 
 const unsupported = (how: string) => ({
   code: "unsupported_media_type",
@@ -197,10 +199,10 @@ describe("createPet rejects", () => {
     ["null", NOT_AN_OBJECT],
     [undefined, "The body is empty (it must be one JSON object)."],
     ['{"name":"Rex","categoryId":', "The body is not valid JSON (it must be one JSON object)."],
-  ])("%s", (body, message) => expectRejected(body, badRequest(message)));
+  ])("%s", (body, message) => expectRejected(body, invalidRequest(message)));
 
   it.each([
-    ["a stray byte", new Uint8Array([0xff, ...utf8(rexWith("1"))]), badRequest("The body is not valid UTF-8.")],
+    ["a stray byte", new Uint8Array([0xff, ...utf8(rexWith("1"))]), invalidRequest("The body is not valid UTF-8.")],
     ["one byte more than 16 KiB", bodyOf(LIMIT + 1), TOO_LARGE],
     ["one byte more than 16 KiB, in chunks", chunked(bodyOf(LIMIT + 1)).body, TOO_LARGE],
     ["16,384 characters that are more bytes", bodyOf(LIMIT).replaceAll("x", "é"), TOO_LARGE],

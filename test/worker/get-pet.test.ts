@@ -7,23 +7,23 @@ import { testOperation } from "./operation.ts";
 const REMOVAL = Date.UTC(2030, 11, 5);
 
 testOperation("getPet", {
-  404: () => call("/v1/pets/1"),
-  410: () => {
+  id_not_found: () => call("/v1/pets/1"),
+  operation_removed: () => {
     vi.setSystemTime(REMOVAL);
     return call("/v1/pets/1");
   },
 });
 
 const NOT_FOUND = {
-  code: "not_found",
+  code: "id_not_found",
   message: "No animal has this id.",
   status: 404,
 };
 const GONE = {
-  code: "gone",
+  code: "operation_removed",
   message:
-    "getPet was removed on 2030-12-05. Use GET /v1/pets with the status filter or, to look up one id, with " +
-    "after=<id minus 1>&limit=1, and check the id of the result: it may be the next animal.",
+    "getPet was removed on 2030-12-05. " +
+    "Use GET /v1/pets with the query parameter id or, for all animals with a status, status.",
   status: 410,
 };
 

@@ -3,11 +3,11 @@ import { describe, expect, it, vi } from "vitest";
 import { intercepted } from "./binding.ts";
 import {
   type Answer,
-  badRequest,
   countPets,
   createPet,
   expectBody,
   expectError,
+  invalidRequest,
   noteCorrections,
   type RequestOptions,
 } from "./call.ts";
@@ -16,7 +16,7 @@ const REX = { name: "Rex", categoryId: 7, status: "pending" };
 const CHARACTERS = "Idempotency-Key must be 1 to 255 printable ASCII characters other than double quotes";
 const ONCE = "Idempotency-Key must be sent only once (put a key that contains a comma in double quotes)";
 const CONFLICT = {
-  code: "unprocessable_content",
+  code: "idempotency_key_used",
   message:
     "This Idempotency-Key was already used for a different animal. To retry, send that animal again; to add this " +
     "one, use a new key.",
@@ -81,13 +81,13 @@ describe("Idempotency-Key", () => {
     ["a,b", ONCE],
     ['"a", "b"', ONCE],
   ])("rejects the key %j", async (key, problem) => {
-    expectError(await createUnder(key), badRequest(`${problem}.`));
+    expectError(await createUnder(key), invalidRequest(`${problem}.`));
     expect(await countPets()).toBe(0);
   });
 
   it("names a problem with the key together with one of the body", async () => {
     const problem = "The body is not valid JSON (it must be one JSON object)";
-    expectError(await createUnder("\u007f", "{oops"), badRequest(`${CHARACTERS}; ${problem}.`));
+    expectError(await createUnder("\u007f", "{oops"), invalidRequest(`${CHARACTERS}; ${problem}.`));
   });
 
   it("is also checked by the table, as is the name of its caller", async () => {

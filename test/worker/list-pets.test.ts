@@ -5,18 +5,18 @@ import { recorded } from "./binding.ts";
 import {
   ADA,
   type Answer,
-  badRequest,
   call,
   createPet,
   expectBody,
   expectError,
   insertRow,
   insertRows,
+  invalidRequest,
   REX,
 } from "./call.ts";
 import { testOperation } from "./operation.ts";
 
-testOperation("listPets", { 400: () => call("/v1/pets?limit=0&offset=20") });
+testOperation("listPets", { invalid_request: () => call("/v1/pets?limit=0&offset=20") });
 
 const PARAMETERS = described("listPets")
   .parameters.filter((parameter) => parameter.in === "query")
@@ -69,6 +69,28 @@ describe("listPets", () => {
   });
 });
 
+describe("listPets of one id", () => {
+  it.each([
+    ["id=5", [5]],
+    ["id=5&limit=1", [5]],
+    ["id=5&status=pending", [5]],
+    ["id=5&status=sold", []],
+    ["id=5&after=4", [5]],
+    ["id=5&after=5", []],
+    ["id=5&after=9223372036854775807", []],
+    ["id=11", []],
+    ["id=-9223372036854775808", []],
+    ["id=9223372036854775807", []],
+  ])("%s is %j, in one round trip, and without a link", async (query, expected) => {
+    await insertRows(10);
+    const { DB, trips } = recorded(env.DB);
+    const answer = await call(`/v1/pets?${query}`, { bindings: { DB } });
+    expect(ids(answer)).toEqual(expected);
+    expect(nextPath(answer)).toBeUndefined();
+    expect(trips).toMatchObject([{ rows_read: 1, rows_written: 0 }]);
+  });
+});
+
 describe("listPets, pages", () => {
   it("keeps limit and status in the link", async () => {
     await insertRows(9);
@@ -99,6 +121,9 @@ describe("listPets rejects", () => {
     ["limit=", LIMIT_FORM],
     ["status=Available", STATUS],
     ["after=-0", AFTER_FORM],
+    ["id=9223372036854775808", "id must be an integer between -9223372036854775808 and 9223372036854775807"],
+    ["id=1.0", AFTER_FORM.replace("after", "id")],
+    ["id=1&id=1", "id must be given only once"],
     ["after=9223372036854775808", "after must be an integer between -9223372036854775808 and 9223372036854775807"],
     ["limit=&limit=1", "limit must be given only once"],
     ["status=sold&status=sold", "status must be given only once"],
@@ -112,12 +137,12 @@ describe("listPets rejects", () => {
     ["limit=0&a&b&c&d&e", `${LIMIT}; ${unknown("a, b, c, d, e")}`],
     ["x".repeat(150), unknown(`${"x".repeat(100)}...`)],
   ])("%s", async (query, message) => {
-    expectError(await call(`/v1/pets?${query}`), badRequest(`${message}.`));
+    expectError(await call(`/v1/pets?${query}`), invalidRequest(`${message}.`));
   });
 
   it("7,500 unknown parameters", async () => {
     const query = Array.from({ length: 7_500 }, (_, index) => `p${index}=1`).join("&");
-    expectError(await call(`/v1/pets?${query}`), badRequest(`${unknown("p0, p1, p2, p3, p4 and others")}.`));
+    expectError(await call(`/v1/pets?${query}`), invalidRequest(`${unknown("p0, p1, p2, p3, p4 and others")}.`));
   });
 });
 
@@ -136,6 +161,15 @@ describe("listPets reads", () => {
     const { DB, trips } = recorded(env.DB);
     expect((await call(`/v1/pets${query}`, { bindings: { DB } })).status).toBe(200);
     expect(trips).toMatchObject([{ rows_read: rowsRead, rows_written: 0 }]);
+  });
+
+  it.each(["", "?status=pending"])("an index, with both ends of the range: %s", async (query) => {
+    const { DB, trips } = recorded(env.DB);
+    await call(`/v1/pets${query}`, { bindings: { DB } });
+    // The values do not matter.
+    const sql = `EXPLAIN QUERY PLAN ${trips[0]?.sql.replaceAll(/\?\d/g, "1")}`;
+    const { results } = await env.DB.prepare(sql).all();
+    expect(results).toMatchObject([{ detail: expect.stringMatching(/^SEARCH .*rowid>\? AND rowid<\?/) }]);
   });
 
   // In a store of animals that are alike, SQLite's statistics speak against the index.

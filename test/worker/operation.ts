@@ -2,40 +2,46 @@
 
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
+import type { ErrorCode } from "../../src/http/errors.ts";
 import { described } from "../conformance.ts";
 import { failing } from "./binding.ts";
-import { type Answer, EXAMPLE_CALLS, insertRows, PLAIN_HTTP } from "./call.ts";
+import { type Answer, EXAMPLE_CALLS, expectError, insertRows, PLAIN_HTTP } from "./call.ts";
 
 const BOOKMARK = /^[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{32}$/;
 const GIVEN = "00000001-00000002-00000003-0123456789abcdef0123456789abcdef";
 const NOT_BOOKMARKS = ["", "first-unconstrained", GIVEN.toUpperCase(), GIVEN.slice(1), `${GIVEN}, ${GIVEN}`];
 
+type Requests = { [Code in ErrorCode]?: () => Promise<Answer> };
+
 /** Tests one operation, with its example and the id 1. `ownErrors`: a request for each error that not all have. */
-export function testOperation(operationId: string, ownErrors: Record<number, () => Promise<Answer>>): void {
+export function testOperation(operationId: string, ownErrors: Requests): void {
   const operation = described(operationId);
   const perform = EXAMPLE_CALLS[operationId] ?? expect.fail();
   // What D1 refuses is a failure whose message does not depend on the operation.
   const failWith = (message: string) => perform({ bindings: { DB: failing(env.DB, new Error(message)) } });
-  const exampleOf = (status: string) => operation.responses[status]?.content?.["application/json"].example;
-  const commonErrors = {
-    401: () => perform({ authorization: null }),
-    403: () => perform(PLAIN_HTTP),
-    429: () => perform({ bindings: { RATE_LIMIT: { limit: async () => ({ success: false }) } } }),
-    500: () => failWith("D1_ERROR: no such table: pets: SQLITE_ERROR"),
-    503: () => failWith("D1_ERROR: database is locked: SQLITE_BUSY"),
+  const requests: Requests = {
+    api_key_missing: () => perform({ authorization: null }),
+    api_key_invalid: () => perform({ authorization: "Bearer wrong" }),
+    plain_http: () => perform(PLAIN_HTTP),
+    rate_limited: () => perform({ bindings: { RATE_LIMIT: { limit: async () => ({ success: false }) } } }),
+    internal_error: () => failWith("D1_ERROR: no such table: pets: SQLITE_ERROR"),
+    store_unavailable: () => failWith("D1_ERROR: database is locked: SQLITE_BUSY"),
+    closed: () => perform({ bindings: { MAINTENANCE: "" } }),
+    ...ownErrors,
   };
-  const requests: Record<string, () => Promise<Answer>> = { ...commonErrors, ...ownErrors };
-  const errors = Object.keys(operation.responses).filter((status) => Number(status) >= 400);
+  const examples = Object.values(operation.responses).flatMap(({ content }) =>
+    Object.entries(content?.["application/json"].examples ?? {}),
+  );
 
   describe(`${operationId}, like all operations,`, () => {
     it("describes exactly the errors that its test has a request for", () => {
-      expect(errors).toEqual(Object.keys(requests));
+      expect(examples.map(([code]) => code).sort()).toEqual(Object.keys(requests).sort());
     });
 
-    it.each(errors)("sends the example of %s", async (status) => {
+    it.each(examples)("sends the example of %s", async (code, { value }) => {
       vi.spyOn(console, "error").mockReturnValue();
-      const answer = await requests[status]?.();
-      expect(JSON.parse(answer?.text ?? "")).toEqual(exampleOf(status));
+      const answer = await requests[code as ErrorCode]?.();
+      expectError(answer ?? expect.fail(), value);
     });
 
     it("starts an unconstrained session, and returns a bookmark", async () => {

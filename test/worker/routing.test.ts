@@ -2,11 +2,11 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import service from "../../src/index.ts";
 import { describedOperations, expectDescribed } from "../conformance.ts";
-import { badRequest, call, expectError, insertRows, ORIGIN, requestTo } from "./call.ts";
+import { call, expectError, insertRows, invalidRequest, ORIGIN, requestTo } from "./call.ts";
 
 const NOTHING = "There is nothing at this path.";
 const NOT_FOUND = {
-  code: "not_found",
+  code: "path_not_found",
   message: `${NOTHING} Try /v1/pets, or see the guide at /.`,
   status: 404,
 };
@@ -49,7 +49,7 @@ it("a Host header that is not a valid host is 400 with an Error body, and not lo
   const log = vi.spyOn(console, "error");
   const response = await fetchRaw("http://a:99999/v1/pets");
   const answer = { status: response.status, headers: response.headers, text: await response.text() };
-  expectError(answer, badRequest("The Host header must be a valid host, with or without a port."));
+  expectError(answer, invalidRequest("The Host header must be a valid host, with or without a port."));
   expectDescribed("GET", "/v1/pets", answer);
   expect(log).not.toHaveBeenCalled();
 });
