@@ -38,14 +38,15 @@ const INSERT = `
   ON CONFLICT (created_by, idempotency_key) WHERE idempotency_key IS NOT NULL DO UPDATE SET name = name
   RETURNING ${PET_JSON} AS json, name IS ?3 AND category_id IS ?4 AND status IS ?5 AS matches`;
 
-const SELECT_PAGE = `SELECT ${PET_JSON} AS json FROM pets WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3`;
+// With a plain parameter as LIMIT, SQLite would prepare the statement anew for each value, which costs a get a quarter.
+const SELECT_PAGE = `SELECT ${PET_JSON} AS json FROM pets WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3 + 1`;
 
 // Each combination of filters is a statement of its own, because `(?4 IS NULL OR status = ?4)` would keep SQLite from
 // using the index. It names the index, because SQLite's statistics can speak against it: after `PRAGMA optimize` while
 // all animals have one status, it would read the whole table for any other.
 const SELECT_PAGE_BY_STATUS = `
   SELECT ${PET_JSON} AS json FROM pets INDEXED BY pets_by_status
-  WHERE id BETWEEN ?1 AND ?2 AND status = ?4 ORDER BY id LIMIT ?3`;
+  WHERE id BETWEEN ?1 AND ?2 AND status = ?4 ORDER BY id LIMIT ?3 + 1`;
 
 /**
  * Stores an animal, at most one for each idempotency key of a caller. If `matches` is false, the key belongs to a
@@ -70,7 +71,8 @@ export async function insertPet(
 export async function selectPets(db: D1DatabaseSession, { limit, status, id, after }: PetQuery): Promise<string[]> {
   const next = after === undefined ? INT64.minimum : after + 1n;
   const first = id !== undefined && id > next ? id : next;
-  const values = [String(first), String(id ?? INT64.maximum), id === undefined ? limit + 1 : 1];
+  // At most one animal has an id, so there is no next page to look for.
+  const values = [String(first), String(id ?? INT64.maximum), id === undefined ? limit : 0];
   const statement =
     status === undefined
       ? db.prepare(SELECT_PAGE).bind(...values)
