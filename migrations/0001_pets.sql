@@ -18,12 +18,11 @@ CREATE TABLE pets (
   idempotency_key TEXT CHECK (
     length(idempotency_key) BETWEEN 1 AND 255 AND idempotency_key NOT GLOB '*[^ -~]*'
   ),
-  -- The caller, and Unix seconds. Animals from elsewhere may have neither, and no response shows them.
+  -- The caller. Animals from elsewhere may have none, and no response shows it.
   created_by TEXT CHECK (
     length(created_by) <= 64 AND created_by NOT GLOB '*[^A-Za-z0-9_]*'
     AND (created_by = 'API_KEY' OR created_by GLOB 'API_KEY_?*')
   ),
-  created_at INTEGER,
   CHECK (idempotency_key IS NULL OR created_by IS NOT NULL)
 ) STRICT;
 

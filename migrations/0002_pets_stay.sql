@@ -17,8 +17,8 @@ END;
 
 -- Values are compared, because repeating a create with its Idempotency-Key updates its row without changing it.
 CREATE TRIGGER IF NOT EXISTS pets_stay_unchanged BEFORE UPDATE ON pets
-WHEN (NEW.id, NEW.name, NEW.category_id, NEW.status, NEW.idempotency_key, NEW.created_by, NEW.created_at)
-  IS NOT (OLD.id, OLD.name, OLD.category_id, OLD.status, OLD.idempotency_key, OLD.created_by, OLD.created_at)
+WHEN (NEW.id, NEW.name, NEW.category_id, NEW.status, NEW.idempotency_key, NEW.created_by)
+  IS NOT (OLD.id, OLD.name, OLD.category_id, OLD.status, OLD.idempotency_key, OLD.created_by)
   AND NOT EXISTS (SELECT 1 FROM corrections WHERE pet_id = OLD.id AND noted_at > unixepoch() - 3600)
 BEGIN
   SELECT RAISE(ABORT, 'Animals stay. To change some, first note their ids: docs/OPERATIONS.md, Correct or remove animals.');

@@ -30,10 +30,10 @@ function jsonIn(row: Record<string, unknown> | undefined): string {
 // return no row. `matches` tells whether the stored row has the values that were sent. `IS` compares an INTEGER column
 // with a text as integers, exactly: that is column affinity.
 const INSERT = `
-  INSERT INTO pets (id, created_by, created_at, idempotency_key, name, category_id, status)
+  INSERT INTO pets (id, created_by, idempotency_key, name, category_id, status)
   VALUES (
     max(CAST(unixepoch('subsec') * 1000 AS INTEGER), (SELECT coalesce(max(id), 0) + 1 FROM pets)),
-    ?1, unixepoch(), ?2, ?3, ?4, ?5
+    ?1, ?2, ?3, ?4, ?5
   )
   ON CONFLICT (created_by, idempotency_key) WHERE idempotency_key IS NOT NULL DO UPDATE SET name = name
   RETURNING ${PET_JSON} AS json, name IS ?3 AND category_id IS ?4 AND status IS ?5 AS matches`;

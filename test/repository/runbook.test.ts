@@ -16,15 +16,15 @@ const VALUES: Record<string, string | undefined> = {
   name: "Ada",
   reason: "A test",
   statement: /`(DROP TRIGGER \w+)`/.exec(runbook)?.[1],
-  time: "2026-11-20 12:00:00",
+  time: "1970-01-01 00:00:00",
 };
 
 /** A database with two animals, and the correction of one that was removed. */
 function openDatabase(): DatabaseSync {
   const database = new DatabaseSync(":memory:");
   database.exec(`${TABLES}
-    INSERT INTO pets (name, category_id, status, created_by, created_at)
-      VALUES ('Rex', 7, 'sold', 'API_KEY_SHOP', unixepoch()), ('Rex', 7, 'sold', 'API_KEY_SHOP', unixepoch());
+    INSERT INTO pets (name, category_id, status, created_by)
+      VALUES ('Rex', 7, 'sold', 'API_KEY_SHOP'), ('Rex', 7, 'sold', 'API_KEY_SHOP');
     INSERT INTO corrections (pet_id, reason) VALUES (3, 'A test');
     CREATE TABLE d1_migrations (name TEXT);
     INSERT INTO d1_migrations VALUES ('0002_pets_stay.sql');`);
