@@ -17,7 +17,7 @@ export const description = {
   info: {
     title: "Animal store",
     version: "1.0.0",
-    summary: "List the animals in the store, add one, or get one.",
+    summary: "An HTTP API that stores animals.",
     description:
       "This service stores animals. Every operation needs an API key. An int64 is any integer from " +
       `${INT64.minimum} to ${INT64.maximum}; JavaScript's \`JSON.parse\` rounds those beyond 2^53 − 1. ` +
