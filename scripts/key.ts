@@ -3,7 +3,7 @@
 // trusted: nothing of a body is printed.
 
 import { createHash } from "node:crypto";
-import { CHALLENGE, callerOf, isSecretName } from "../src/http/authentication.ts";
+import { CHALLENGE, callerOf } from "../src/http/authentication.ts";
 import { CLOSED } from "../src/http/maintenance.ts";
 import { KEY_NAME_HEADER } from "../src/http/responses.ts";
 import { parseBase } from "./environment.ts";
@@ -27,11 +27,11 @@ export async function askAboutKey(base: string, key: string): Promise<{ state: k
   });
   const { status } = response;
   const name = response.headers.get(KEY_NAME_HEADER) ?? "";
-  const secret = isSecretName(name) ? name : "";
+  const caller = callerOf(name);
   const isRefused = status === 401 && response.headers.get("WWW-Authenticate")?.startsWith(CHALLENGE);
-  const isClosed = secret && status === 503 && (await response.text()).includes(CLOSED);
-  const state = secret && status === 200 ? "open" : isClosed ? "closed" : isRefused ? "unknown" : "unexpected";
-  const whose = secret ? `secret ${secret}, caller ${callerOf(secret)}` : "no secret";
+  const isClosed = caller && status === 503 && (await response.text()).includes(CLOSED);
+  const state = caller && status === 200 ? "open" : isClosed ? "closed" : isRefused ? "unknown" : "unexpected";
+  const whose = caller ? `secret ${name}, caller ${caller}` : "no secret";
   const digits = createHash("sha256").update(key).digest("hex").slice(0, 8);
   return { state, line: `${ANSWERS[state]}: status ${status}, ${whose} (${base}, key ${digits}…)` };
 }

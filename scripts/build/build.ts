@@ -12,24 +12,33 @@ const SECRETS = join(ROOT, ".dev.vars");
 const APPLIED = join(ROOT, ".wrangler/state/v3/d1/applied-migrations.txt");
 const { WRANGLER_COMMAND } = process.env;
 
+const isDev = WRANGLER_COMMAND === "dev";
+
 // Types need nothing of this, and an error in src/ must not stop `npm ci`, which makes them.
 if (WRANGLER_COMMAND === "types") process.exit();
+if (isDev) prepareLocalService();
 try {
   // Nothing else here imports src/, where an error must not stop `wrangler dev`.
   (await import("./site.ts")).buildSite();
+  if (isDev) await introduce();
 } catch (error) {
   // In `wrangler dev`, esbuild reports an error in the code best, but runs only if this step succeeds.
-  if (WRANGLER_COMMAND !== "dev") throw error;
+  if (!isDev) throw error;
   console.error("The site was not updated:", error);
 }
-if (WRANGLER_COMMAND === "dev") prepareLocalService();
 
-/** Creates what a fresh clone lacks, the local key and tables, and prints what a newcomer needs. */
+/** Creates what a fresh clone lacks: the local key and tables. */
 function prepareLocalService(): void {
   cpSync(`${SECRETS}.example`, SECRETS, { force: false });
   applyLocalMigrations();
-  const { API_KEY } = parseEnv(readFileSync(SECRETS, "utf8"));
-  console.log(`The page for callers is at / and the service at /v1. Its API key is ${API_KEY} (.dev.vars).
+}
+
+/** Prints what a newcomer needs. */
+async function introduce(): Promise<void> {
+  const { isKey, whyIgnored } = await import("../../src/http/authentication.ts");
+  const { API_KEY = "" } = parseEnv(readFileSync(SECRETS, "utf8"));
+  const key = isKey(API_KEY) ? `Its API key is ${API_KEY} (.dev.vars).` : `In .dev.vars: ${whyIgnored("API_KEY")}`;
+  console.log(`The page for callers is at / and the service at /v1. ${key}
 To empty the store, stop the service and remove .wrangler/state.`);
 }
 

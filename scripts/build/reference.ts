@@ -2,6 +2,7 @@
 // objects, and one table of errors. A keyword of a schema that is not known here stops the build.
 
 import { description, operations } from "../../src/description.ts";
+import { B64TOKEN } from "../../src/http/authentication.ts";
 import { BOOKMARK_HEADER } from "../../src/http/bookmark.ts";
 import { STATUS } from "../../src/http/errors.ts";
 import { pathErrors, type ResponseObject } from "../../src/openapi/components.ts";
@@ -12,8 +13,8 @@ const schemas: Record<string, JsonSchema> = description.components.schemas;
 const { description: text } = description.components.securitySchemes.apiKey;
 const API_KEY: Parameter = { name: "Authorization", in: "header", required: true, description: text, schema: {} };
 
-// As in RFC 6750, with what may have been copied around it.
-const KEY_PATTERN = String.raw`\s*([Bb][Ee][Aa][Rr][Ee][Rr]\s+)?[\w.~+\/\-]+=*\s*`;
+// With what may have been copied around it.
+const KEY_PATTERN = String.raw`\s*([Bb][Ee][Aa][Rr][Ee][Rr]\s+)?${B64TOKEN.source}\s*`;
 const KEY_FIELD = `<label>API key <small>required</small><input class="key" name="Authorization" data-in="header"
 required pattern="${KEY_PATTERN}" title="letters, digits and -._~+/, and = at its end"></label>`;
 

@@ -15,16 +15,18 @@ export const INVALID_TOKEN = `${CHALLENGE}, error="invalid_token"`;
 export const KEY_REQUIRED = "An API key is required: send it as Authorization: Bearer <API_KEY>.";
 export const KEY_INVALID = "The API key is not valid.";
 
-const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/; // b64token, RFC 6750, section 2.1
+/** b64token (RFC 6750, section 2.1), with the flag that browsers give to a `pattern`. */
+export const B64TOKEN = /[\w.~+\/\-]+=*/v;
+const KEY = RegExp(`^${B64TOKEN.source}$`);
 // Characters of a key, of one byte each. Guesses are not limited, so a key that can be guessed is not valid.
 const MIN_LENGTH = 16;
 const MAX_LENGTH = 512;
 
-/** The caller whose key is in the secret with this name: without the numbers that follow two underscores at its end. */
-export const callerOf = (keyName: string): string => keyName.replace(/(__\d+)+$/, "");
+/** The names of secrets that can have a key. The group is the caller: without the numbers after two underscores. */
+export const SECRET_NAME = /^(API_KEY(?:_[A-Za-z0-9_]{1,56}?)??)(?:__[0-9]+)*$/;
 
-/** Whether a secret with this name can have a key. The table checks its caller, and a response header has the name. */
-export const isSecretName = (name: string): boolean => /^API_KEY(_\w{1,56})?$/.test(callerOf(name));
+/** The caller whose key is in the secret with this name. Undefined if such a secret cannot have a key. */
+export const callerOf = (name: string): string | undefined => SECRET_NAME.exec(name)?.[1];
 
 interface ValidKey extends ApiKey {
   /** In a buffer of the fixed length. */
@@ -95,16 +97,18 @@ function findKey(credentials: string, keys: ValidKey[]): ApiKey | undefined {
 }
 
 function keyIn(name: string, value: unknown): ValidKey | undefined {
-  const isValid = isSecretName(name) && typeof value === "string" && isKey(value);
-  return isValid ? { name, caller: callerOf(name), bytes: pad(new Uint8Array(MAX_LENGTH), value) } : undefined;
+  const caller = callerOf(name);
+  const isValid = caller && typeof value === "string" && isKey(value);
+  return isValid ? { name, caller, bytes: pad(new Uint8Array(MAX_LENGTH), value) } : undefined;
 }
 
 const NAME = "the name of a key is API_KEY_, in capitals, and then up to 56 letters, digits and underscores";
 const VALUE = `a key has ${MIN_LENGTH} to ${MAX_LENGTH} letters, digits and -._~+/, and = only at its end`;
 
-const whyIgnored = (name: string): string => `Secret ${name} is ignored: ${isSecretName(name) ? VALUE : NAME}.`;
+export const whyIgnored = (name: string): string => `Secret ${name} is ignored: ${callerOf(name) ? VALUE : NAME}.`;
 
-const isKey = (text: string): boolean => text.length >= MIN_LENGTH && text.length <= MAX_LENGTH && B64TOKEN.test(text);
+export const isKey = (text: string): boolean =>
+  text.length >= MIN_LENGTH && text.length <= MAX_LENGTH && KEY.test(text);
 
 const encoder = new TextEncoder();
 

@@ -1,6 +1,6 @@
 // The headers of requests and responses that operations have in common.
 
-import { CHALLENGE, INVALID_TOKEN } from "../http/authentication.ts";
+import { CHALLENGE, INVALID_TOKEN, SECRET_NAME } from "../http/authentication.ts";
 import { BOOKMARK_HEADER } from "../http/bookmark.ts";
 import { STATUS } from "../http/errors.ts";
 import { IDEMPOTENCY_HEADER, IdempotencyKey } from "../http/idempotency.ts";
@@ -24,7 +24,7 @@ const versionHeader: HeaderMap = {
 export const keyNameHeader: HeaderMap = {
   [KEY_NAME_HEADER]: header(
     "The name of your API key, by which the operator knows you. Present once the service has recognized your key.",
-    { type: "string", pattern: "^API_KEY(_[A-Za-z0-9_]+)?$" },
+    { type: "string", pattern: SECRET_NAME.source },
   ),
 };
 

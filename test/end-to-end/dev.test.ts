@@ -6,6 +6,7 @@ import { existsSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync 
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { copyProject, removeProject, startDev } from "../dev-server.ts";
+import { launch, outcome } from "../processes.ts";
 import { IS_DEPLOYED, LOCAL_ONLY, ORIGIN } from "./service.ts";
 
 const NO_CURL = spawnSync("curl", ["--version"]).error ? " (SKIPPED: curl is not installed)" : "";
@@ -71,6 +72,12 @@ describe.skipIf(IS_DEPLOYED)(`npm run dev${LOCAL_ONLY}`, () => {
       await expect.poll(list).toContain("MIGRATED");
       // Only what differs is written, so two builds can run at once.
       expect(builtAt()).toBe(before);
+    });
+
+    it("says so if the service ignores the key", async () => {
+      write(".dev.vars", "API_KEY=short\n");
+      const build = launch("node", ["scripts/build/build.ts"], folder, { WRANGLER_COMMAND: "dev" });
+      expect((await outcome(build)).output).toContain("In .dev.vars: Secret API_KEY is ignored: a key has 16 to 512 ");
     });
   });
 });
