@@ -56,18 +56,18 @@ export function componentSchemas(components: Record<string, Component>): Record<
 }
 
 /** The parameters of a query, each with its description. Their schemas may refer to components. */
-export function queryParameters(
-  query: z.ZodMiniType,
+export function queryParameters<Query>(
+  query: z.ZodMiniType<Query>,
   components: Record<string, Component>,
-  descriptions: Record<string, string>,
+  descriptions: Record<keyof Query, string>,
 ): Parameter[] {
   // The parsed value: an integer, not the text of a query.
   const { query: schema } = jsonSchemas({ ...schemasOf(components), query }, "output");
-  return Object.entries(schema?.properties ?? {}).map(([name, schema]) => ({
+  return Object.entries<string>(descriptions).map(([name, description]) => ({
     name,
     in: "query",
-    description: descriptions[name] ?? "",
-    schema,
+    description,
+    schema: schema?.properties?.[name] ?? {},
   }));
 }
 
