@@ -1,5 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
+import { ROWS } from "../rows.ts";
 import { recorded } from "./binding.ts";
 import { call, expectBody, expectError, insertRow, insertRows } from "./call.ts";
 import { testOperation } from "./operation.ts";
@@ -76,7 +77,7 @@ describe("getPet, on its last day", () => {
   });
 });
 
-it("getPet is one round trip that reads 1 row, and has a bookmark, found or not", async () => {
+it("getPet is one round trip that reads one row, and has a bookmark, found or not", async () => {
   await insertRows(10);
   const { DB, trips } = recorded(env.DB);
   const answers = [await call("/v1/pets/5", { bindings: { DB } }), await call("/v1/pets/11", { bindings: { DB } })];
@@ -85,6 +86,5 @@ it("getPet is one round trip that reads 1 row, and has a bookmark, found or not"
     [200, true],
     [404, true],
   ]);
-  const cost = { rows_read: 1, rows_written: 0 };
-  expect(trips).toMatchObject([cost, cost]);
+  expect(trips).toMatchObject([ROWS.getPet, ROWS.getPet]);
 });
