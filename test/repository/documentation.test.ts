@@ -1,5 +1,5 @@
-// What would lead a reader astray: operations that the README does not have, links to nothing, and figures and messages
-// that are not those of the code.
+// What would lead a reader astray: names that the interface lacks, links to nothing, and figures and messages that are
+// not those of the code.
 
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { posix } from "node:path";
@@ -11,15 +11,39 @@ import { STATUS } from "../../src/http/errors.ts";
 import { RETRY_AFTER } from "../../src/http/rate-limit.ts";
 import { DEPRECATION_HEADERS, SUNSET } from "../../src/pets/deprecation.ts";
 import { INT64 } from "../../src/values/int64.ts";
-import { describedOperations } from "../conformance.ts";
+import { type DescribedOperation, describedHeaders, describedOperations } from "../conformance.ts";
+import { FREE_ROWS_WRITTEN, ROWS, rowsOfPage } from "../rows.ts";
+
+const { schemas } = description.components;
 
 /** A page without its code blocks. */
 const textOf = (page: string) => readFileSync(page, "utf8").replaceAll(/^ *```[\s\S]*?^ *```/gm, "");
 
-it("README.md has every operation in its table", () => {
-  const rows = textOf("README.md").matchAll(/^\| `(\w+)`.*?\| `(\w+ \/v1[^?`]*)/gm);
-  const operations = describedOperations.map(({ operationId, method, path }) => [operationId, `${method} /v1${path}`]);
-  expect(Array.from(rows, ([, name, request]) => [name, request])).toEqual(operations);
+const code = (name: string) => `\`${name}\``;
+const parametersOf = ({ parameters }: DescribedOperation, areHeaders: boolean) =>
+  parameters.filter((parameter) => (parameter.in === "header") === areHeaders).map(({ name }) => name);
+
+/** What docs/INTERFACE.md must have, in the rows that begin with a text. */
+const NAMES: (readonly [start: string, names: string[]])[] = [
+  ...Object.entries(schemas).map(([type, { properties = {} }]) => [code(type), Object.keys(properties)] as const),
+  ...describedOperations.map((operation) => [code(operation.operationId), parametersOf(operation, false)] as const),
+  ["headers of requests", describedOperations.flatMap((operation) => parametersOf(operation, true))],
+  ["headers of responses", describedHeaders],
+];
+
+it.each(NAMES)("docs/INTERFACE.md has a row that begins with %s, with %j", (start, names) => {
+  const lines = readFileSync("docs/INTERFACE.md", "utf8").split("\n");
+  const rows = lines.filter((line) => line.startsWith(`| ${start} |`)).join();
+  expect([start, ...names.map(code)].filter((name) => !rows.includes(name))).toEqual([]);
+});
+
+it("docs/SETUP.md has the rows that each operation reads and writes", () => {
+  const { rows_read, rows_written } = rowsOfPage(0);
+  const rows = Object.entries({ listPets: { rows_read: `limit + ${rows_read}`, rows_written }, ...ROWS });
+  const page = textOf("docs/SETUP.md").replaceAll("`", "");
+  for (const [what, { rows_read, rows_written }] of rows)
+    expect(page).toContain(`| ${what} | ${rows_read} | ${rows_written} |`);
+  for (const { operationId } of describedOperations) expect(rows.map(([what]) => what)).toContain(operationId);
 });
 
 /** The fragments of a page's headings, as GitHub makes them. */
@@ -46,14 +70,17 @@ const { simple: RATE_LIMIT } = readConfig({ config: "wrangler.toml", env: "produ
 const RATE = `${RATE_LIMIT.limit.toLocaleString("en")} requests in ${RATE_LIMIT.period} seconds`;
 const dates = [new Date(Number(DEPRECATION_HEADERS.Deprecation.slice(1)) * 1000), SUNSET];
 const days = dates.map((date) => date.toLocaleDateString("en-GB", { dateStyle: "long", timeZone: "UTC" }));
-const { maxLength = 0 } = description.components.schemas["NewPet"]?.properties?.["name"] ?? {};
-/** Those that the interface does not have. */
-const OTHERS = Object.values(STATUS).filter((status) => ![401, 404].includes(status));
+const { maxLength = 0 } = schemas["NewPet"]?.properties?.["name"] ?? {};
+const codes = Map.groupBy(Object.entries(STATUS), ([, status]) => status);
+const CODES = Array.from(codes, ([status, all]) => `${status} ${all.map(([name]) => code(name)).join(", ")}`);
+const ANIMALS_A_DAY = Math.floor(FREE_ROWS_WRITTEN / ROWS["createPet with an Idempotency-Key"].rows_written / 1000);
 
 it.each([
   ["docs/INTERFACE.md", RegExp(`^\\| \`name\` \\| At most ${maxLength.toLocaleString("en")} characters`, "m")],
   ["docs/INTERFACE.md", RegExp(`^\\| size of a body \\| At most ${BODY_LIMIT / 1024} KiB`, "m")],
-  ["docs/INTERFACE.md", RegExp(`^\\| other errors \\| ${OTHERS.join("[^|\\d]+")}[^|\\d]*\\|$`, "m")],
+  ["docs/INTERFACE.md", `| \`code\` | ${CODES.join("; ")} |`],
+  ["README.md", `${ANIMALS_A_DAY},000 new animals a day`],
+  ["docs/SETUP.md", `| rows written | ${FREE_ROWS_WRITTEN.toLocaleString("en")} a day`],
   ["src/site/guide.md", `The default is ${RATE}`],
   ["src/site/guide.md", `\`Retry-After: ${RETRY_AFTER}\``],
   ["src/site/guide.md", `any value from ${INT64.minimum} to ${INT64.maximum} is exact`],
