@@ -1,8 +1,9 @@
-// The SQL for operators, as they would run it: by procedure, and in order.
+// The commands for operators: what Wrangler has of them, and their SQL as one would run it, by procedure and in order.
 
 import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, it } from "vitest";
+import { experimental_getWranglerCommands as getWranglerCommands } from "wrangler";
 import { TABLES } from "../tables.ts";
 
 const runbook = ["docs/OPERATIONS.md", "docs/SETUP.md"].map((page) => readFileSync(page, "utf8")).join("\n");
@@ -45,4 +46,22 @@ it.each(procedures)("$procedure: each statement finds or changes rows, or change
     const rows = database.prepare(command.replaceAll(/<(\w+)>/g, (_, name) => VALUES[name] ?? `<${name}>`)).all();
     expect(rows.length > 0 || state.get()?.["state"] !== before, command).toBe(true);
   }
+});
+
+const wrangler = getWranglerCommands();
+
+/** Whether Wrangler has a command, with all of its flags. */
+function isKnown(command: string): boolean {
+  let node = wrangler.registry;
+  const words = command.replaceAll(/"[^"]*"/g, "").split(/\s+/);
+  for (const word of words) node = node.subtree.get(word) ?? node;
+  if (node.definition?.type !== "command") return false;
+  const flags = { ...wrangler.globalFlags, ...node.definition.args };
+  return words.every((word) => !word.startsWith("--") || word.replaceAll(/^--|=.*/g, "") in flags);
+}
+
+it("the commands of Wrangler, and their flags, are those of this version", () => {
+  const commands = Array.from(runbook.matchAll(/npx wrangler ([^`\n]+)/g), ([, command = ""]) => command);
+  expect(commands).not.toEqual([]);
+  expect(commands.filter((command) => !isKnown(command))).toEqual([]);
 });

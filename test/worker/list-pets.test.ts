@@ -30,18 +30,18 @@ const STATUS = "must be one of available, pending, sold";
 const INT64 = "must be an integer between -9223372036854775808 and 9223372036854775807";
 const INT64_FORM = "must be an integer in decimal digits, without a plus sign, leading zeros or -0";
 
+type Values = { accepted: [string, ...string[]]; rejected: { "": string; [value: string]: string } };
+const ANY_INT64: Values = {
+  accepted: ["-9223372036854775808", "0", "9223372036854775807"],
+  rejected: { "": INT64_FORM, "-0": INT64_FORM, "1.0": INT64_FORM, "9223372036854775808": INT64 },
+};
+
 /** For each query parameter, values that are accepted, and the problems with others. */
-const VALUES: Record<string, { accepted: [string, ...string[]]; rejected: { "": string; [value: string]: string } }> = {
+const VALUES: Record<string, Values> = {
   limit: { accepted: ["1", "100"], rejected: { "": LIMIT_FORM, 0: LIMIT, 101: LIMIT, "05": LIMIT_FORM } },
   status: { accepted: ["available", "pending", "sold"], rejected: { "": STATUS, Available: STATUS } },
-  id: {
-    accepted: ["-9223372036854775808", "0", "9223372036854775807"],
-    rejected: { "": INT64_FORM, "1.0": INT64_FORM, "9223372036854775808": INT64 },
-  },
-  after: {
-    accepted: ["-9223372036854775808", "0", "9223372036854775807"],
-    rejected: { "": INT64_FORM, "-0": INT64_FORM, "9223372036854775808": INT64 },
-  },
+  id: ANY_INT64,
+  after: ANY_INT64,
 };
 
 const unknown = (names: string) => `unknown query parameter ${names} (allowed: ${PARAMETERS.join(", ")})`;
