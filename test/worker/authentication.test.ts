@@ -70,6 +70,7 @@ it.each([
   ["API_KEY_ALICE", `${SHORTEST},${SHORTEST}`, NOT_A_KEY],
   ["API_KEY_ALICE", `${LONGEST}x`, NOT_A_KEY],
   ["API_KEY_", IGNORED, NOT_A_NAME],
+  ["API_KEY___2", IGNORED, NOT_A_NAME],
   ["API_KEY_A-B", IGNORED, NOT_A_NAME],
   [`API_KEY_${"x".repeat(57)}`, IGNORED, NOT_A_NAME],
   ["api_key_low", IGNORED, NOT_A_NAME],
