@@ -62,7 +62,7 @@ async function tryStatement<T>(statement: D1PreparedStatement, read: Read<T>, ki
     } catch (cause) {
       const meaning = meaningOf(cause);
       const isLast = kind !== "idempotent write" || tries === MAX_TRIES || Date.now() + wait >= deadline;
-      if (isLast || !meaning.isWorthRepeating) throw failureOf(cause, kind, meaning);
+      if (isLast || !meaning.isWorthRetrying) throw failureOf(cause, kind, meaning);
     }
     await scheduler.wait(wait);
   }
@@ -74,11 +74,11 @@ interface Meaning {
   /** Seconds to wait before a retry. Undefined if the failure is not transient. */
   retryAfter?: number;
   /** Whether repeating the statement immediately may succeed, and does not make it worse. */
-  isWorthRepeating?: boolean;
+  isWorthRetrying?: boolean;
 }
 
 const REFUSED: Meaning = { isRefused: true };
-const TRANSIENT: Meaning = { retryAfter: 1, isWorthRepeating: true };
+const TRANSIENT: Meaning = { retryAfter: 1, isWorthRetrying: true };
 const OVERLOADED: Meaning = { retryAfter: 10 };
 
 /** An error of SQLite, which quotes a whole CHECK, and so any word on several lines. The code at its end decides. */
@@ -89,14 +89,17 @@ const sqliteError = (code: string) => RegExp(`^D1_ERROR: ([^]*: )?SQLITE_(${code
  * https://developers.cloudflare.com/d1/observability/debug-d1/ lists some of its messages; the others were reported.
  */
 const MESSAGES: [pattern: RegExp, meaning: Meaning][] = [
-  // A gateway's response instead of D1's, whatever it contains. D1 reports errors as JSON.
+  // A gateway's response instead of D1's, which reports errors as JSON. First, because it can contain any words.
   [/^(D1_ERROR: )?Failed to parse body as JSON, got:/i, TRANSIENT],
+  // Before all that look for words, which a CHECK can have.
   [sqliteError("ERROR|CONSTRAINT"), REFUSED],
-  // Limits of the database and of the account. https://developers.cloudflare.com/d1/platform/limits/
+  // Limits of the database and of the account. Before "reset", which they also say.
+  // https://developers.cloudflare.com/d1/platform/limits/
   [/^(D1_ERROR: )?(Exceeded maximum |Your account has exceeded |.*\bfree tier\b)/i, REFUSED],
   [/^(D1_ERROR: )?Currently processing a long-running (ex|im)port/i, { ...REFUSED, ...TRANSIENT }],
   [/^(D1_ERROR: )?database is locked/i, { ...REFUSED, ...TRANSIENT }],
   [sqliteError("BUSY"), { ...REFUSED, ...TRANSIENT }],
+  // Before "reset", which these say, too.
   [/overloaded|queued|(CPU( time)?|memory) limit/i, OVERLOADED],
   [/network connection lost|\breset\b|D1_RESET_DO|transient issue|time(d )?out/i, TRANSIENT],
   [/replica disconnected from primary|internal error; reference|no longer active/i, TRANSIENT],

@@ -4,8 +4,8 @@
 // Keys are compared in constant time, in buffers of one fixed length and with every valid key, so that timing reveals
 // neither a length nor a common prefix.
 
+import { type ApiKey, logHourly } from "./api-key.ts";
 import { ApiError, FAILED } from "./errors.ts";
-import { type ApiKey, logHourly } from "./key-log.ts";
 import { logFailure, logUse } from "./log.ts";
 import { KEY_NAME_HEADER } from "./responses.ts";
 import type { IncomingRequest } from "./routing.ts";
@@ -37,7 +37,7 @@ interface ValidKey extends ApiKey {
 const secrets = new Map<string, { value: unknown; key: ValidKey | undefined }>();
 
 // Shared by all requests, because no other request can run between filling and comparing it.
-const presented = new Uint8Array(MAX_LENGTH);
+const sentKey = new Uint8Array(MAX_LENGTH);
 
 let lastRequestHadKeys = true;
 
@@ -47,20 +47,27 @@ export function authenticate(incoming: IncomingRequest, env: Env): void {
   const [, credentials = ""] = /^Bearer +(.*)$/is.exec(request.headers.get("Authorization") ?? "") ?? [];
   const { keys, ignored } = readSecrets(env);
   const apiKey = findKey(credentials, keys);
-  incoming.apiKey = apiKey;
   for (const name of ignored) logFailure("configuration", whyIgnored(name), request, apiKey?.caller);
+  logMissingKeys(keys, request);
+  if (!apiKey) throw refusalOf(credentials, keys);
+  incoming.apiKey = apiKey;
+  logHourly(apiKey, "use", () => logUse(apiKey.name, apiKey.caller));
+}
+
+/** Logs that no secret is a valid key, but not for each request, because strangers can send them. */
+function logMissingKeys(keys: ValidKey[], request: Request): void {
   const hasKeys = keys.length > 0;
-  // Not for each request, because strangers can send them.
   if (lastRequestHadKeys && !hasKeys) logFailure("internal_error", "No secret is a valid key: set API_KEY.", request);
   lastRequestHadKeys = hasKeys;
-  if (!hasKeys) throw new ApiError("internal_error", FAILED.internal_error);
-  if (!credentials) throw new ApiError("api_key_missing", KEY_REQUIRED, { "WWW-Authenticate": CHALLENGE });
-  if (!apiKey) {
-    // Two headers arrive joined by a comma, which a key cannot contain.
-    const problem = credentials.includes(",") ? "Send one Authorization header, with one API key." : KEY_INVALID;
-    throw new ApiError("api_key_invalid", problem, { "WWW-Authenticate": INVALID_TOKEN });
-  }
-  logHourly(apiKey, "use", () => logUse(apiKey.name, apiKey.caller));
+}
+
+/** Why a request that has none of these keys is rejected. */
+function refusalOf(credentials: string, keys: ValidKey[]): ApiError {
+  if (keys.length === 0) return new ApiError("internal_error", FAILED.internal_error);
+  if (!credentials) return new ApiError("api_key_missing", KEY_REQUIRED, { "WWW-Authenticate": CHALLENGE });
+  // Two headers arrive joined by a comma, which a key cannot contain.
+  const problem = credentials.includes(",") ? "Send one Authorization header, with one API key." : KEY_INVALID;
+  return new ApiError("api_key_invalid", problem, { "WWW-Authenticate": INVALID_TOKEN });
 }
 
 /** Names the key of a request in its response, if the key is valid. */
@@ -89,9 +96,9 @@ function readSecrets(env: Env) {
 
 /** The key that was sent, if it is valid. If several secrets have it, the one whose name sorts first. */
 function findKey(credentials: string, keys: ValidKey[]): ApiKey | undefined {
-  pad(presented, credentials);
+  pad(sentKey, credentials);
   // Every key is compared: to stop at the first match would reveal which one it was.
-  const equal = keys.filter(({ bytes }) => crypto.subtle.timingSafeEqual(bytes, presented));
+  const equal = keys.filter(({ bytes }) => crypto.subtle.timingSafeEqual(bytes, sentKey));
   const [first] = equal.sort((a, b) => (a.name < b.name ? -1 : 1));
   return isKey(credentials) ? first : undefined;
 }

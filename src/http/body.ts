@@ -19,17 +19,17 @@ export async function readBody(request: Request): Promise<Bytes> {
   const [mediaType = ""] = (request.headers.get("Content-Type") ?? "").split(";", 1);
   const encoding = request.headers.get("Content-Encoding") ?? "identity";
   const isJson = JSON_TYPE.test(mediaType.trim());
-  const isPlain = encoding.toLowerCase() === "identity";
-  if (!isJson || !isPlain) {
+  const isUnencoded = encoding.toLowerCase() === "identity";
+  if (!isJson || !isUnencoded) {
     // RFC 9110, section 15.5.16: this header tells the caller that the encoding is the problem.
-    const headers: Record<string, string> = isPlain ? {} : { "Accept-Encoding": "identity" };
-    throw new ApiError("unsupported_media_type", unsupportedMessage({ isJson, isPlain }), headers);
+    const headers: Record<string, string> = isUnencoded ? {} : { "Accept-Encoding": "identity" };
+    throw new ApiError("unsupported_media_type", unsupportedMessage({ isJson, isUnencoded }), headers);
   }
   return readBytes(request);
 }
 
-export function unsupportedMessage({ isJson, isPlain }: { isJson: boolean; isPlain: boolean }): string {
-  const how = [!isJson && "as Content-Type: application/json", !isPlain && "without a Content-Encoding"];
+export function unsupportedMessage({ isJson, isUnencoded }: { isJson: boolean; isUnencoded: boolean }): string {
+  const how = [!isJson && "as Content-Type: application/json", !isUnencoded && "without a Content-Encoding"];
   return `The body must be sent ${how.filter(Boolean).join(" and ")}.`;
 }
 

@@ -5,8 +5,8 @@
 import type * as z from "zod/mini";
 import { StoreFailure } from "../values/store-failure.ts";
 import { problemsOf } from "../values/wording.ts";
+import type { ApiKey } from "./api-key.ts";
 import { IDEMPOTENCY_HEADER } from "./idempotency.ts";
-import type { ApiKey } from "./key-log.ts";
 import { logFailure } from "./log.ts";
 import { json } from "./responses.ts";
 

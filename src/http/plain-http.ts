@@ -1,8 +1,8 @@
 // Plain HTTP: Cloudflare serves a Worker over it, and `workers.dev` has no setting against that. A redirect would hide
 // the mistake, because clients follow it and send the key in plain text again with the next request.
 
+import { logHourly } from "./api-key.ts";
 import { ApiError } from "./errors.ts";
-import { logHourly } from "./key-log.ts";
 import { logFailure } from "./log.ts";
 import type { Context } from "./routing.ts";
 

@@ -2,8 +2,8 @@
 // approximately, and for each of its locations. An environment without the binding has no limit.
 // https://developers.cloudflare.com/workers/runtime-apis/bindings/rate-limit/
 
+import { logHourly } from "./api-key.ts";
 import { ApiError } from "./errors.ts";
-import { logHourly } from "./key-log.ts";
 import { logFailure } from "./log.ts";
 import type { Context } from "./routing.ts";
 

@@ -2,8 +2,8 @@
 // path. But a URL with a trailing slash is a different resource (RFC 3986, section 6.2.3), and 405 is not 404.
 
 import type { RouteEntry } from "itty-router";
+import type { ApiKey } from "./api-key.ts";
 import { ApiError } from "./errors.ts";
-import type { ApiKey } from "./key-log.ts";
 import { ALLOWED_HEADERS, noContent } from "./responses.ts";
 
 /** A request as it arrives: a plain object, because the router writes to it. */

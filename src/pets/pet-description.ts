@@ -40,7 +40,7 @@ const REMOVAL = SUNSET.toLocaleDateString("en-GB", { dateStyle: "long", timeZone
 
 export const petTag = { name: "pets", description: "The animals in the store." };
 
-const UNSUPPORTED = unsupportedMessage({ isJson: false, isPlain: false });
+const UNSUPPORTED = unsupportedMessage({ isJson: false, isUnencoded: false });
 const CORRECT = "Correct everything that `message` names.";
 
 const PROPERTIES = {

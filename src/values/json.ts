@@ -4,9 +4,15 @@
 /** Decodes JSON text. Ignores a byte order mark (RFC 8259, section 8.1). Throws a TypeError if it is not UTF-8. */
 export const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
 
-/** Matches every number that JSON.parse may round (more than 15 digits, or an exponent), and some other text. */
+/**
+ * Matches every number that JSON.parse may round: a double holds 15 decimal digits exactly, so these are the numbers of
+ * more digits, and those with an exponent. It also matches some strings, which costs time but changes nothing.
+ */
 const MAY_BE_ROUNDED = /[\d.]{16}|\de/i;
-/** A bracket, or a string with the number that follows it if it is the name of one. */
+/**
+ * A bracket, or a whole string with the number that follows it if it is the name of one. In valid JSON, nothing else has
+ * a bracket or a name, so the brackets give the depth, and a number at depth 1 is a member of the object.
+ */
 const JSON_TOKEN = /[[\]{}]|("(?:[^"\\]|\\.)*")(?:\s*:\s*(-?\d[^\s,}]*))?/g;
 
 /**

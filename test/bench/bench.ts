@@ -81,9 +81,9 @@ const origin = await runtime.ready;
 for (const [Service, folder] of checkouts)
   await fetch(origin, { method: "PUT", headers: { Service }, body: [tablesOf(folder), FILL, ...PAGES].join("\n") });
 
-/** The microseconds that each call of a batch takes. `Kept`: whether statements are executed only once. */
-async function timeOf(Service: string, { calls, path, body }: Measured, Kept = "") {
-  const init = { headers: { Service, Kept, Times: String(calls) }, ...(body && { method: "POST", body }) };
+/** The microseconds that each call of a batch takes. `Replayed`: whether statements are executed only once. */
+async function timeOf(Service: string, { calls, path, body }: Measured, Replayed = "") {
+  const init = { headers: { Service, Replayed, Times: String(calls) }, ...(body && { method: "POST", body }) };
   const send = async () => {
     const response = await fetch(new URL(path, origin), init);
     const answer = await response.text();

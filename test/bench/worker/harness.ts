@@ -19,7 +19,7 @@ export class Store extends DurableObject<Env> {
     // In a variable, so that it is not bundled.
     const path = `./${headers.get("Service")}.js`;
     const { default: service }: { default: Service } = await import(path);
-    const env = { ...this.env, DB: databaseOn(storage.sql, headers.get("Kept") !== ""), RATE_LIMIT };
+    const env = { ...this.env, DB: databaseOn(storage.sql, headers.get("Replayed") !== ""), RATE_LIMIT };
     // HTTP libraries send a Content-Length.
     const entity = body && { "Content-Type": "application/json", "Content-Length": String(body.length) };
     const sent = { method, headers: { Authorization: `Bearer ${env.API_KEY}`, ...entity }, body: body || null };
@@ -37,16 +37,16 @@ export class Store extends DurableObject<Env> {
 }
 
 /**
- * The part of D1 that the service uses, with rows that arrive as JSON. `isKept`: whether a statement is executed only
+ * The part of D1 that the service uses, with rows that arrive as JSON. `isReplayed`: whether a statement is executed only
  * once, because its time is D1's.
  */
-function databaseOn(storage: SqlStorage, isKept: boolean): D1Database {
-  const kept = new Map<string, string>();
+function databaseOn(storage: SqlStorage, isReplayed: boolean): D1Database {
+  const replayed = new Map<string, string>();
   const prepare = (sql: string, values: unknown[] = []) => ({
     bind: (...values: unknown[]) => prepare(sql, values),
     all: () => {
-      const text = kept.get(sql) ?? JSON.stringify({ results: storage.exec(sql, ...values).toArray(), meta: {} });
-      if (isKept) kept.set(sql, text);
+      const text = replayed.get(sql) ?? JSON.stringify({ results: storage.exec(sql, ...values).toArray(), meta: {} });
+      if (isReplayed) replayed.set(sql, text);
       return new Response(text).json();
     },
   });
