@@ -10,8 +10,8 @@ export const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false })
  */
 const MAY_BE_ROUNDED = /[\d.]{16}|\de/i;
 /**
- * A bracket, or a whole string with the number that follows it if it is the name of one. In valid JSON, nothing else has
- * a bracket or a name, so the brackets give the depth, and a number at depth 1 is a member of the object.
+ * A bracket, or a whole string with the number that follows it if it is the name of one. In valid JSON, nothing else
+ * has a bracket or a name, so the brackets give the depth, and a number at depth 1 is a member of the object.
  */
 const JSON_TOKEN = /[[\]{}]|("(?:[^"\\]|\\.)*")(?:\s*:\s*(-?\d[^\s,}]*))?/g;
 

@@ -69,7 +69,7 @@ async function performAll(DB: D1Database, expectAnswer: (answer: Answer, mayBeSt
 describe("a transient failure of D1", () => {
   const LOST = new Error("D1_ERROR: Network connection lost.");
 
-  it("is 503 with Retry-After, except after a create that is not safe to repeat, and logged with its stack", async () => {
+  it("is 503 with Retry-After if the request is safe to repeat, and logged with its stack", async () => {
     vi.spyOn(scheduler, "wait").mockResolvedValue();
     await performAll(failing(env.DB, LOST), (answer, mayBeStored) => {
       expectError(answer, mayBeStored ? OUTCOME_UNKNOWN : UNAVAILABLE);

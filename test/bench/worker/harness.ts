@@ -37,8 +37,8 @@ export class Store extends DurableObject<Env> {
 }
 
 /**
- * The part of D1 that the service uses, with rows that arrive as JSON. `isReplayed`: whether a statement is executed only
- * once, because its time is D1's.
+ * The part of D1 that the service uses, with rows that arrive as JSON. `isReplayed`: whether a statement is executed
+ * only once, because its time is D1's.
  */
 function databaseOn(storage: SqlStorage, isReplayed: boolean): D1Database {
   const replayed = new Map<string, string>();
