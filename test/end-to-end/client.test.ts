@@ -3,11 +3,15 @@
 import { once } from "node:events";
 import { beforeEach, expect, expectTypeOf, it, vi } from "vitest";
 import type * as z from "zod/mini";
+import { STATUS } from "../../src/http/errors.ts";
+import type * as operations from "../../src/pets/operations.ts";
 import type * as service from "../../src/pets/pet.ts";
-import { AnimalStore, AnimalStoreError, type NewPet, type Pet, toJson } from "../../src/site/client.ts";
+import type { PetQuery } from "../../src/pets/pet-query.ts";
+import type { CallOptions, ErrorCode, NewPet, Pet } from "../../src/site/client.ts";
+import { AnimalStore, AnimalStoreError, toJson } from "../../src/site/client.ts";
 import { INT64 } from "../../src/values/int64.ts";
 import { startServer } from "../server.ts";
-import { openWay, RAY } from "./network.ts";
+import { openProxy, RAY } from "./network.ts";
 import { API_KEY, ORIGIN } from "./service.ts";
 
 const LUNA = { name: "Luna", categoryId: INT64.maximum };
@@ -28,11 +32,13 @@ beforeEach(() => {
 
 const storeAt = (baseUrl: string) => new AnimalStore({ baseUrl, apiKey: API_KEY });
 
+type Respond = (signal: AbortSignal) => Response | Promise<Response>;
+
 /** A client that gets these responses, and the bookmarks that it sends. */
-function storeWith(...responses: ((signal: AbortSignal) => Response | Promise<Response>)[]) {
-  const bookmarks: (string | null)[] = [];
+function storeWith(...responses: Respond[]) {
+  const bookmarks: string[] = [];
   const fetch = async (_: unknown, { headers, signal }: RequestInit = {}) => {
-    const respond = responses[bookmarks.push(new Headers(headers).get("x-d1-bookmark")) - 1];
+    const respond = responses[bookmarks.push(new Headers(headers).get("x-d1-bookmark") ?? "") - 1];
     return respond?.(signal ?? expect.fail("There is no signal.")) ?? expect.fail("There is no response.");
   };
   const store = new AnimalStore({ baseUrl: `${ORIGIN}/v1`, apiKey: "a-key", fetch: fetch as typeof globalThis.fetch });
@@ -41,7 +47,9 @@ function storeWith(...responses: ((signal: AbortSignal) => Response | Promise<Re
 const answer =
   (body: unknown, headers = {}, status = 200) =>
   () =>
-    new Response(toJson(body), { status, headers });
+    new Response(typeof body === "string" ? body : toJson(body), { status, headers });
+const failure = (code: ErrorCode, headers = {}) => answer({ code, message: code }, headers, STATUS[code]);
+const never = (signal: AbortSignal) => once(signal, "abort").then(() => Promise.reject(signal.reason));
 
 const errorOf = (call: Promise<unknown>) =>
   call.then(
@@ -52,6 +60,15 @@ const errorOf = (call: Promise<unknown>) =>
 it("has the types of the service", () => {
   expectTypeOf<Pet>().toEqualTypeOf<z.infer<typeof service.Pet>>();
   expectTypeOf<NewPet>().toEqualTypeOf<z.input<typeof service.NewPet>>();
+  expectTypeOf<ErrorCode>().toEqualTypeOf<keyof typeof STATUS>();
+});
+
+it("has a method for each operation, and an option for each query parameter", () => {
+  type Exports = typeof operations;
+  type Operation<Name extends keyof Exports> = Exports[Name] extends (...parameters: never[]) => unknown ? Name : never;
+  expectTypeOf<{ [Name in keyof Exports]: Operation<Name> }[keyof Exports]>().toEqualTypeOf<keyof AnimalStore>();
+  type Options = Parameters<AnimalStore["listPets"]>[0] & {};
+  expectTypeOf<Omit<Options, keyof CallOptions>>().toEqualTypeOf<Omit<PetQuery, "limit" | "id">>();
 });
 
 it.each([
@@ -60,8 +77,8 @@ it.each([
 ])("adds one animal, exactly, if its requests meet $failures", async ({ failures, expected }) => {
   const timeout = AbortSignal.timeout.bind(AbortSignal);
   vi.spyOn(AbortSignal, "timeout").mockImplementation((milliseconds) => timeout(milliseconds / 20));
-  const { baseUrl, ids } = openWay(...failures);
-  const luna = await storeAt(baseUrl).createPet(LUNA);
+  const { baseUrl, ids } = openProxy(...failures);
+  const luna = await storeAt(`${baseUrl}//`).createPet(LUNA);
   expect(AbortSignal.timeout).toHaveBeenCalledWith(30_000);
   expect(luna).toEqual({ ...LUNA, id: BigInt(ids[0] ?? 0), status: "available" });
   expect([ids.length, new Set(ids).size, waits]).toEqual([failures.length + 1, 1, expected]);
@@ -70,17 +87,15 @@ it.each([
 });
 
 it.each([
-  ["wrong key", { status: 401, code: "unauthorized", message: "The API key is not valid." }],
-  ["redirect", { status: 302, message: "Status 302: " }],
-  ["html", { status: 201, message: "Status 201: <h1>Welcome</h1>" }],
-  ["json", { status: 201, message: 'Status 201: {"status":"ok"}' }],
-])("fails at once after a response that it does not expect: %s", async (name, facts) => {
-  const way = openWay(name);
+  ["wrong key", { status: 401, code: "api_key_invalid", message: "The API key is not valid.", mayBeAdded: false }],
+  ["redirect", { status: 302, message: "Status 302: ", mayBeAdded: true }],
+])("fails at once after a response that would not change: %s", async (name, facts) => {
+  const proxy = openProxy(name);
   const idempotencyKey = `a, ${crypto.randomUUID()}`;
-  const error = await errorOf(storeAt(way.baseUrl).createPet(LUNA, { idempotencyKey }));
+  const error = await errorOf(storeAt(proxy.baseUrl).createPet(LUNA, { idempotencyKey }));
   expect(error).toBeInstanceOf(AnimalStoreError);
   expect(error).toMatchObject({ code: undefined, ...facts, ray: RAY, idempotencyKey });
-  expect(way.requests).toBe(1);
+  expect(proxy.requests).toBe(1);
 });
 
 it("gives up in the end, with why there was no response, and the key of a create", async () => {
@@ -94,39 +109,121 @@ it("gives up in the end, with why there was no response, and the key of a create
 
 it.each([
   ["a 429 without Retry-After: after a minute", answer("", {}, 429), [60]],
-  ["a 503 with Retry-After: after as many seconds", answer("", { "Retry-After": "30" }, 503), [30]],
+  ["a 503 with Retry-After: after as many seconds", failure("closed", { "Retry-After": "30" }), [30]],
   ["a 502: after a second", answer("", {}, 502), [1]],
+  ["a web page: after a second", answer("<h1>Welcome</h1>"), [1]],
+  ["an error that was cut off: after a second", answer('{"code":"invalid_req', {}, 400), [1]],
 ])("reads again after %s", async (_, first, expected) => {
   expect(await storeWith(first, answer([])).store.getPet(1n)).toBeUndefined();
   expect(waits).toEqual(expected);
 });
 
-it("fails at once if it would have to wait for more than a minute", async () => {
-  const { store } = storeWith(answer("", { "Retry-After": "61" }, 503));
-  expect(await errorOf(store.getPet(1n))).toMatchObject({ status: 503, retryAfter: 61 });
+it("fails at once at a wrong address, or if it would have to wait for more than a minute", async () => {
+  const { store } = storeWith(answer("<h1>Not found</h1>", {}, 404), failure("closed", { "Retry-After": "61" }));
+  expect(await errorOf(store.getPet(1n))).toMatchObject({ status: 404, code: undefined, mayBeAdded: undefined });
+  expect(await errorOf(store.getPet(1n))).toMatchObject({ status: 503, code: "closed", retryAfter: 61 });
+});
+
+it.each<[mayBeAdded: boolean, first: ErrorCode | "no response", last: ErrorCode]>([
+  [false, "closed", "closed"],
+  [false, "rate_limited", "api_key_invalid"],
+  [true, "no response", "closed"],
+  [true, "internal_error", "api_key_invalid"],
+  [true, "store_unavailable", "store_unavailable"],
+])("says whether a failed create may be added: %s after %s and %s", async (mayBeAdded, first, last) => {
+  const lost = () => Promise.reject(new Error("Lost"));
+  const { store } = storeWith(first === "no response" ? lost : failure(first), ...Array(5).fill(failure(last)));
+  expect(await errorOf(store.createPet(LUNA))).toMatchObject({ code: last, mayBeAdded });
+});
+
+it("ends a call at its timeout, with what it knows, and begins no wait that would pass it", async () => {
+  const timeout = vi.spyOn(AbortSignal, "timeout");
+  const now = vi.spyOn(performance, "now").mockImplementation(() => 1000 * waits.reduce((sum, wait) => sum + wait, 0));
+  const known = { status: 503, code: "closed", idempotencyKey: "a", mayBeAdded: false };
+  const create = (milliseconds: number, ...responses: Respond[]) =>
+    errorOf(storeWith(...responses).store.createPet(LUNA, { timeout: milliseconds, idempotencyKey: "a" }));
+  expect(await create(10_000, ...Array(4).fill(failure("closed")))).toMatchObject(known);
+  expect(waits.splice(0)).toEqual([1, 2, 4]);
+  expect(timeout.mock.calls.flat()).toEqual([10_000, 9000, 7000, 3000]);
+  expect(await create(1020, failure("closed"), never)).toMatchObject({ ...known, mayBeAdded: true });
+  for (const milliseconds of [0, 0, 0, 2000]) now.mockReturnValueOnce(milliseconds); // It wakes too late.
+  expect(await create(1500, failure("closed"))).toMatchObject(known);
+
+  // What the program does between two pages does not count.
+  const page = Array.from({ length: 100 }, (_, i) => animal(BigInt(i + 1)));
+  const { store } = storeWith(answer(page), answer([]));
+  for await (const { id } of store.listPets({ timeout: 1500 })) if (id === 100n) waits.push(3600);
+  expect(timeout.mock.calls.flat().slice(-2)).toEqual([1500, 1500]);
 });
 
 it.each([[animal(2n), animal(2n)], [animal(1n)], [{ id: 2n }], {}].map(toJson))(
-  "does not list %s after 1",
+  "does not list %s after 1, nor get it as the animal 0",
   async (page) => {
-    const { store } = storeWith(() => new Response(page));
-    const error = await errorOf(Array.fromAsync(store.listPets({ after: 1n })));
-    expect(error).toMatchObject({ status: 200, message: `Status 200: ${page}` });
+    const { store } = storeWith(...Array(12).fill(answer(page)));
+    const facts = { status: 200, message: `Status 200: ${page}` };
+    expect(await errorOf(Array.fromAsync(store.listPets({ after: 1n })))).toMatchObject(facts);
+    expect(await errorOf(store.getPet(0n))).toMatchObject(facts);
   },
 );
 
-it("reads what was written before: after the last bookmark or, if that is not known, the latest", async () => {
-  const to = (bookmark: string) => answer([], { "x-d1-bookmark": bookmark });
-  const lost = new ReadableStream({ start: (controller) => controller.error(new Error("Lost")) });
-  const cutOff = () => new Response(lost, { headers: { "x-d1-bookmark": "3" } });
-  const { store, bookmarks } = storeWith(to("1"), to("2"), cutOff, ...["4", "5", "6", "7", "8"].map(to));
-  for (let i = 0; i < 3; i++) await store.getPet(1n);
-  await Promise.all([store.getPet(1n), store.getPet(1n)]);
-  for (let i = 0; i < 2; i++) await store.getPet(1n);
-  expect(bookmarks).toEqual(["latest", "1", "2", "latest", "4", "4", "latest", "7"]);
+const REPLACED = "9"; // a bookmark of a database that was replaced
+const RESPONSES = {
+  read: answer([]),
+  create: answer(animal(1n), {}, 201),
+  "lost create": failure("store_unavailable", { "Retry-After": "61" }),
+};
+type Kind = keyof typeof RESPONSES;
+
+/**
+ * Begins and ends calls, in an order of their numbers, and returns the bookmarks that they send. Fails if one does not
+ * read what was written before, or sends REPLACED after a failure. The first call, a read, gets REPLACED; the others get
+ * the number of creates that they see.
+ */
+async function overlap(order: string, ...kinds: Kind[]): Promise<string[]> {
+  let [written, hasFailed] = [0, false];
+  const responses = Array.from(order, () => Promise.withResolvers<Response>());
+  const respond = (response: PromiseWithResolvers<Response>) => () => response.promise;
+  const { store, bookmarks } = storeWith(...responses.map(respond));
+  const begin = (number: number) => {
+    const kind = kinds[number - 1] ?? "read";
+    const call = kind === "read" ? store.getPet(1n) : store.createPet(LUNA);
+    const bookmark = bookmarks[number] ?? "";
+    const isRight = bookmark === "latest" || (bookmark >= `${written}` && !(hasFailed && bookmark === REPLACED));
+    expect(isRight, `${number} of ${order} (${kinds}) sends ${bookmark}`).toBe(true);
+    const seen = bookmark === "latest" ? `${written}` : bookmark; // the oldest state that it can read
+    return () => {
+      if (kind !== "read") written++;
+      hasFailed ||= kind === "lost create";
+      const response = RESPONSES[kind]();
+      // D1 returns the greater bookmark.
+      const isReplaced = number === 0 || bookmark === REPLACED;
+      response.headers.set("x-d1-bookmark", isReplaced ? REPLACED : kind === "read" ? seen : `${written}`);
+      responses[number]?.resolve(response);
+      return call.catch(() => {});
+    };
+  };
+  const ends: (() => Promise<unknown>)[] = [];
+  for (const number of Array.from(order, Number)) {
+    if (number in ends) await ends[number]?.();
+    else ends[number] = begin(number);
+  }
+  return bookmarks;
+}
+
+it("reads what it has written, in whatever order calls overlap", async () => {
+  const kinds: Kind[] = ["read", "create", "lost create"];
+  const orders =
+    "112233 112323 112332 121233 121323 121332 122133 122313 122331 123123 123132 123213 123231 123312 123321";
+  for (const order of orders.split(" "))
+    for (const a of kinds) for (const b of kinds) for (const c of kinds) await overlap(`00${order}445`, a, b, c);
 });
 
-const never = (signal: AbortSignal) => once(signal, "abort").then(() => Promise.reject(signal.reason));
+it("sends bookmarks again soon after a failure, even if creates always overlap", async () => {
+  const kinds: Kind[] = ["lost create", "create", "read", "create", "create", "create", "create"];
+  const bookmarks = await overlap("001231425465738", ...kinds);
+  expect(bookmarks.map((bookmark) => bookmark === "latest").indexOf(false, 4)).toBe(7);
+  expect(bookmarks[8]).not.toBe("latest");
+});
 
 it.each([
   ["before it sends anything", [], answer([])],
@@ -155,14 +252,35 @@ it("lists no more of a page when its signal has aborted", async () => {
   expect(await errorOf(listed.next())).toBe(controller.signal.reason);
 });
 
-it("rejects what the program must not do, before it sends anything, and has its API key in no message", async () => {
-  const { store, bookmarks } = storeWith(answer("a-key a-key".padEnd(500), {}, 418));
+it("rejects what the program must not do, before it sends anything", async () => {
+  const { store, bookmarks } = storeWith();
+  const beyond = INT64.maximum + 1n;
   // @ts-expect-error
-  await expect(store.createPet({ ...LUNA, categoryId: 2 ** 53 })).rejects.toThrow("categoryId must be a bigint.");
-  for (const options of [{ apiKey: "" }, { apiKey: "a-\nkey" }, { baseUrl: ORIGIN }, { baseUrl: "a-key" }]) {
-    const make = () => new AnimalStore({ baseUrl: `${ORIGIN}/v1`, apiKey: "a-key", ...options });
-    expect(make).toThrow(/^(apiKey|baseUrl) (is|must) (?!.*a-)/);
-  }
+  await expect(store.createPet({ ...LUNA, categoryId: 2 ** 53 })).rejects.toThrow("categoryId must be a bigint in the");
+  await expect(store.createPet({ ...LUNA, categoryId: beyond })).rejects.toThrow(TypeError);
+  await expect(store.getPet(-beyond - 1n)).rejects.toThrow(new TypeError("id must be a bigint in the range of int64."));
+  await expect(store.listPets({ after: beyond }).next()).rejects.toThrow(TypeError);
+  for (const timeout of [0, -1, 1.5, Number.NaN, "1000" as never])
+    await expect(store.getPet(1n, { timeout })).rejects.toThrow(new TypeError("timeout must be a positive integer."));
   expect(bookmarks).toEqual([]);
-  expect((await errorOf(store.getPet(7 as never))).message).toMatch(/^Status 418: "\(API key\) \(API key\) {168}$/);
+});
+
+it("needs an API key, and a base URL to which it is safe to send", () => {
+  const make = (options: object) => () => new AnimalStore({ baseUrl: `${ORIGIN}/v1`, apiKey: "a-key", ...options });
+  expect(make({ apiKey: "" })).toThrow("apiKey is empty.");
+  expect(make({ apiKey: "a-\nkey" })).toThrow(/^apiKey must be an API key\.$/);
+  const refused = "baseUrl must be an https URL, or an http URL of localhost, that ends in /v1.";
+  const wrong = ["", "a-key", "https://a.example", "https://a.example/v1?", "https://a:b@a.example/v1", "https:///v1"];
+  for (const baseUrl of [...wrong, "http://a.example/v1", "http://localhost.a.example/v1", "http://127.0.0.256/v1"])
+    expect(make({ baseUrl })).toThrow(new TypeError(refused));
+  for (const right of ["https://a.example/b", "http://localhost:8787", "http://127.0.0.2", "http://[::1]"])
+    expect(make({ baseUrl: `${right}/v1/` })).not.toThrow();
+});
+
+it("has its API key in no error, and short messages", async () => {
+  const [text, headers] = ["a-key".padEnd(999), { "cf-ray": "a-key" }];
+  const { store } = storeWith(answer({ code: "a-key", message: text }, headers, 418), answer(text, headers, 418));
+  const [code, ray] = ["(API key)", "(API key)"];
+  expect(await errorOf(store.getPet(7n))).toMatchObject({ code, ray, message: "(API key)".padEnd(500) });
+  expect(await errorOf(store.getPet(7n))).toMatchObject({ ray, message: "Status 418: (API key)".padEnd(500) });
 });

@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { launch, outcome } from "../processes.ts";
-import { openWay, RAY, received } from "./network.ts";
+import { openProxy, RAY, received } from "./network.ts";
 import { send } from "./send.ts";
 import { API_KEY, addAnimal, IS_REMOVED, KEY, ORIGIN } from "./service.ts";
 
@@ -73,7 +73,7 @@ process.setMaxListeners(100); // Each example that runs listens for the end of t
 /** Runs an example in a new folder. `failures`: of its first requests, by name. */
 async function runExample([program = "", file = ""]: string[], example: string, failures: string[] = []) {
   const here = mkdtempSync(join(folder, "run-"));
-  const run = openWay(...failures);
+  const run = openProxy(...failures);
   const adapted = example
     .replace("https://<your address>/v1", run.baseUrl)
     .replace("https://<your address>", ORIGIN)

@@ -18,6 +18,7 @@ const FAILURES: Record<string, (response: ServerResponse, status: number, body: 
   html: (response, status) => response.writeHead(status).end("<h1>Welcome</h1>"),
   json: (response, status) => response.writeHead(status).end('{"status":"ok"}'),
   shortened: (response, status, body) => response.writeHead(status).end(body.slice(0, -1)),
+  "shortened error": (response) => response.writeHead(400).end('{"code":"invalid'),
   "cut off": (response, status, body) =>
     response.writeHead(status, { "Content-Length": body.length }).write(body.slice(0, 9), () => response.destroy()),
   silent: () => {},
@@ -25,7 +26,7 @@ const FAILURES: Record<string, (response: ServerResponse, status: number, body: 
   503: (response) => response.writeHead(503, { "Retry-After": "2" }).end("unavailable"),
 };
 
-/** Requests that take the same way. */
+/** The requests through one proxy. */
 interface Run {
   baseUrl: string;
   /** How the first of them fail, if they do: a name of FAILURES, or "wrong key". */
@@ -39,7 +40,7 @@ const runs: Run[] = [];
 /** All responses of the service, as the guide would show them. */
 export const received: string[] = [];
 
-export function openWay(...failures: string[]): Run {
+export function openProxy(...failures: string[]): Run {
   const run = { baseUrl: `${network.origin}/${runs.length}/v1`, failures, requests: 0, ids: [] };
   runs.push(run);
   return run;
