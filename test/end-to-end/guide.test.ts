@@ -142,9 +142,9 @@ for (const [language, { command, missing }] of Object.entries(LANGUAGES)) {
     it.for(programs.slice(1))(
       "$title: adds one animal if responses are lost, and gives up in the end",
       async ({ example }) => {
-        const lost = await runExample(command, example, ["cut off", "429", "503"]);
-        expect([lost.status, lost.waits], lost.errors).toEqual([0, [1, 2, 4]]);
-        expect([lost.ids.length, new Set(lost.ids).size]).toEqual([4, 1]);
+        const lost = await runExample(command, example, ["cut off", "429", "503", "shortened error", "html"]);
+        expect([lost.status, lost.waits], lost.errors).toEqual([0, [1, 2, 4, 8, 16]]);
+        expect([lost.ids.length, new Set(lost.ids).size]).toEqual([6, 1]);
         const { status, output, errors, waits } = await runExample(command, example, Array(6).fill("shortened"));
         expect([status === 0, output, waits]).toEqual([false, "", [1, 2, 4, 8, 16]]);
         expect(errors).toMatch(RegExp(`^Idempotency-Key: [^]+201[^]+${RAY}`));
