@@ -1,9 +1,9 @@
-// The facts of the OpenAPI description as Markdown, for the guide: each operation complete in itself, with its form,
-// objects, and one table of errors. A keyword of a schema that is not known here stops the build.
+// The facts of the OpenAPI description as Markdown, for the guide: what all operations have, each with its own and its
+// form, objects, and one table of errors. A keyword of a schema that is not known here stops the build.
 
+import { isDeepStrictEqual } from "node:util";
 import { description, operations } from "../../src/description.ts";
 import { B64TOKEN } from "../../src/http/authentication.ts";
-import { BOOKMARK_HEADER } from "../../src/http/bookmark.ts";
 import { STATUS } from "../../src/http/errors.ts";
 import { pathErrors, type ResponseObject } from "../../src/openapi/components.ts";
 import type { JsonSchema, Parameter } from "../../src/openapi/schemas.ts";
@@ -23,59 +23,75 @@ const HEADER = ` pattern="[ -~]*" title="printable ASCII characters"`;
 type Operation = (typeof operations)[number];
 type Field = Partial<Omit<Parameter, "in">> & { name: string; in?: string; schema: JsonSchema; example?: unknown };
 
-/** The Markdown of an operation, of the `errors`, or of an object. Throws if nothing has this name. */
+/** The Markdown of an operation, of what `all` have, of the `errors`, or of an object. Throws if nothing has this name. */
 export function referenceOf(name: string): string {
   const operation = operations.find(({ operationId }) => operationId === name);
   if (operation) return describeOperation(operation);
-  return name === "errors" ? describeErrors() : describeObject(name, name);
+  if (name === "all") return `Every operation has these, and its own.\n\n${describeParts("all", inAll)}`;
+  if (name === "errors") return `## Error codes\n\n${describeErrors()}`;
+  return `## ${name} object {#${name}}\n\n${describeObject(name, name)}`;
 }
 
 export function describeOperation(operation: Operation): string {
-  const { operationId: id, method, path, parameters, requestBody, responses } = operation;
-  const fields = [API_KEY, ...parameters].map((parameter) => describeField(id, { required: false, ...parameter }));
+  const { operationId: id, method, path, requestBody } = operation;
   const body = requestBody?.content["application/json"].schema;
-  const [successes, errors] = [[] as string[], [] as string[]];
-  const headers = new Map<string, string>();
-  for (const [status, response] of Object.entries(responses)) {
-    if (Number(status) >= 400) {
-      // The table says which of their headers matter.
-      for (const code of Object.keys(examplesOf(response))) errors.push(`[${code}](#error-${code})`);
-      continue;
-    }
-    const type = response.content ? typeOf(response.content["application/json"].schema, status) : "no body";
-    successes.push(item(`${id}-${status}`, status, type, response.description));
-    for (const [name, { description, schema }] of Object.entries(response.headers))
-      headers.set(name, describeField(`${id}-header`, { name, description, schema }));
-  }
-  const badge = `<strong class="${method.toLowerCase()}">${method}</strong>`;
-  return `<p class="request">${badge} <code>${path}</code> <small>${id}</small></p>
+  const bodyText = body && `### Body {#${id}-body}\n\n${describeObject(nameOf(body), id)}`;
+  const successes = successesOf(operation).map(([status, { content, description }]) => {
+    const type = content ? typeOf(content["application/json"].schema, status) : "no body";
+    return item(`${id}-${status}`, status, type, description);
+  });
+  return `<p class="request"><strong>${method}</strong> <code>${path}</code> <small>${id}</small></p>
 
-${operation.description}
+${operation.description} What [all operations](#all-operations) have is not repeated here.
 
-${formFor(operation)}
+${formFor(operation, ownOf(operation, parametersOf))}
 
-### Parameters {#${id}-parameters}
+${describeParts(id, (listOf) => ownOf(operation, listOf), bodyText, successes)}`;
+}
 
-${fields.join("\n")}
+/** Something that an operation has several of. */
+type ListOf<T> = (operation: Operation) => T[];
+const parametersOf: ListOf<Field> = ({ parameters }) => [API_KEY, ...parameters];
+const successesOf = ({ responses }: Operation) => Object.entries(responses).filter(([status]) => Number(status) < 400);
+// The table of errors says which of their headers matter.
+const headersOf: ListOf<Field> = (operation) =>
+  successesOf(operation).flatMap(([, { headers }]) =>
+    Object.entries(headers).map(([name, { description, schema }]) => ({ name, description, schema })),
+  );
+const codesOf: ListOf<string> = ({ responses }) =>
+  Object.values(responses).flatMap((response) => Object.keys(examplesOf(response)));
 
-${body ? `### Body {#${id}-body}\n\n${describeObject(nameOf(body), id)}` : ""}
+const has = (list: unknown[], entry: unknown) => list.some((other) => isDeepStrictEqual(other, entry));
+const inAll = <T>(listOf: ListOf<T>): T[] =>
+  operations.map(listOf).reduce((shared, list) => shared.filter((entry) => has(list, entry)));
+const ownOf = <T>(operation: Operation, listOf: ListOf<T>): T[] =>
+  listOf(operation).filter((entry) => !has(inAll(listOf), entry));
+
+/** What `pick` leaves of the lists of an operation. */
+function describeParts(id: string, pick: <T>(listOf: ListOf<T>) => T[], body = "", successes: string[] = []): string {
+  const errors = pick(codesOf).map((code) => `[${code}](#error-${code})`);
+  return `### Parameters {#${id}-parameters}
+
+${describeFields(id, pick(parametersOf))}
+
+${body}
 
 ### Responses {#${id}-responses}
 
 ${successes.join("\n")}
-- Errors: ${errors.join(", ")}
+
+Errors: ${errors.join(", ")}
 
 ### Response headers {#${id}-headers}
 
-${[...headers.values()].join("\n")}`;
+${describeFields(`${id}-header`, pick(headersOf))}`;
 }
 
 /**
  * The form that src/site/page.js shows and sends. Its attributes say what to call, and where each field goes
  * (`data-in`). An empty line in it would end the HTML, because Markdown is around it.
  */
-function formFor({ operationId, method, path, parameters, requestBody }: Operation): string {
-  const fields: Field[] = parameters.filter(({ name }) => name !== BOOKMARK_HEADER);
+function formFor({ operationId, method, path, requestBody }: Operation, fields: Field[]): string {
   if (requestBody) {
     const example = printJson(requestBody.content["application/json"].example, 2);
     fields.push({ name: "JSON", in: "body", required: requestBody.required, schema: {}, example });
@@ -103,7 +119,7 @@ function fieldFor(field: Field): string {
   if (options) control = `<select ${attributes}><option></option>${options.join("")}</select>`;
   if (place === "body") control = `<textarea ${attributes} rows="6">\n${escaped(String(example))}</textarea>`;
   // As plain text, because a link in a label would take its clicks.
-  const rules = rulesOf({ ...field, required }).replaceAll(/\[(\w+)\]\(.*?\)|`/g, "$1");
+  const rules = rulesOf(field).replaceAll(/\[(\w+)\]\(.*?\)|`/g, "$1");
   return `<label>${name} <small>${escaped(rules)}</small>${control}</label>`;
 }
 
@@ -111,19 +127,21 @@ function fieldFor(field: Field): string {
 function describeObject(component: string, id: string): string {
   const object = schemas[component];
   if (!object?.description) throw new Error(`There is no ${component} to describe.`);
-  const fields = Object.entries(object.properties ?? {}).map(([name, { description = "", ...schema }]) =>
-    describeField(id, { name, required: object.required?.includes(name) ?? false, description, schema }),
-  );
-  return `${object.description}\n\n${fields.join("\n")}`;
+  const fields = Object.entries(object.properties ?? {}).map(([name, { description = "", ...schema }]) => {
+    return { name, required: object.required?.includes(name) ?? false, description, schema };
+  });
+  return `${object.description}\n\n${describeFields(id, fields)}`;
 }
 
-/** A parameter, a property or a response header. */
-const describeField = (id: string, field: Field): string =>
-  item(`${id}-${field.name}`, field.name, rulesOf(field), field.description);
+/** Parameters, properties or response headers. */
+const describeFields = (id: string, fields: Field[]): string =>
+  fields.map((field) => item(`${id}-${field.name}`, field.name, rulesOf(field), field.description)).join("\n") ||
+  "None.";
 
 /** Where a field is sent, whether it is required, and what it may be. */
 function rulesOf({ name, in: place, required, schema }: Field): string {
-  const rules = [place, required === true && "required", required === false && "optional", typeOf(schema, name)];
+  const isOptional = required === false || (place && !required);
+  const rules = [place, required && "required", isOptional && "optional", typeOf(schema, name)];
   return rules.filter(Boolean).join(" · ");
 }
 
@@ -135,9 +153,9 @@ function describeErrors(): string {
     const linksTo = (group: Operation[]) => group.map(({ operationId: id }) => `[${id}](#${id})`).join(", ");
     const texts = groups.map(([text, group]) => (groups.length > 1 ? `${linksTo(group)}: ${text}` : text));
     const text = texts.join("<br>") || textOf({ responses: pathErrors });
-    return `| ${linkToItself(`error-${code}`, `<code>${code}</code>`)} | ${status} | ${text} |`;
+    return `| ${linkToItself(`error-${code}`, `<code>${code}</code>`)} <small>${status}</small> | ${text} |`;
   });
-  return ["| Code | Status | What it means, and what to do |", "|---|---|---|", ...rows].join("\n");
+  return ["| Code and status | What it means, and what to do |", "|---|---|", ...rows].join("\n");
 }
 
 const asCode = (text: unknown) => `\`${text}\``;

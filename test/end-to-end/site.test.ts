@@ -45,8 +45,11 @@ it("links only to what exists, on its own origin, and has what the service and a
   const ids = Array.from(text.matchAll(/ id="([^"]+)"/g), ([, id]) => `#${id}`);
   expect(new Set(ids).size).toBe(ids.length);
   expect(ids).toContain(/#[^>]+/.exec(DEPRECATION_HEADERS.Link)?.[0]);
-  for (const status of Object.values(STATUS)) expect(ids).toContain(`#error-${status}`);
+  for (const code of Object.keys(STATUS)) expect(ids).toContain(`#error-${code}`);
   for (const { operationId } of operations) expect(ids).toContain(`#${operationId}-responses`);
+  // What all operations have stands once.
+  const shared = ids.filter((id) => /-(Authorization|API-Key-Name|Worker-Version)$/.test(id));
+  expect(shared).toEqual(["#all-Authorization", "#all-header-API-Key-Name", "#all-header-Worker-Version"]);
   expect(links.filter((link) => link.startsWith("#") && !ids.includes(link))).toEqual([]);
   for (const path of new Set(links.filter((link) => !/^(#|data:,)/.test(link)))) {
     expect((await send(ORIGIN + path)).status, path).toBe(200);
