@@ -4,6 +4,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { parseEnv } from "node:util";
 import { Marked, type Token, type Tokens } from "marked";
 import { description } from "../../src/description.ts";
 import { printJson } from "../../src/values/json.ts";
@@ -27,7 +28,8 @@ const markdown: Marked = new Marked({
       return `<h${depth} id="${id}"><a href="#${id}">${title}</a></h${depth}>\n`;
     },
     code({ text, lang }) {
-      if (lang) return `<pre><code class="language-${lang}">${toHtml(`${text}\n`, lang)}</code></pre>\n`;
+      // Programs scroll sideways, by the keyboard, too.
+      if (lang) return `<pre><code class="language-${lang}" tabindex="0">${toHtml(`${text}\n`, lang)}</code></pre>\n`;
       // A response breaks between its members.
       return `<pre><code>${toHtml(`${text}\n`).replaceAll(/(?<=,)(?=["{])/g, "<wbr>")}</code></pre>\n`;
     },
@@ -68,29 +70,33 @@ function pageParts(guide: string): Record<string, string> {
     title,
     summary,
     version,
+    localKey: parseEnv(readFileSync(join(SOURCES, "../../.dev.vars.example"), "utf8"))["API_KEY"] ?? "",
     contents: contents.join("\n"),
     sections: sections.map(sectionOf).join("\n"),
   };
 }
 
-/** Code, and each sentence before it that ends in a colon, follows the text up to the first subheading. */
+/** Text up to the first subheading, code with each sentence before it that ends in a colon, and the rest of the text. */
 function sectionOf(tokens: Token[], number: number): string {
-  const { text, code, later } = Object.groupBy(tokens, (token, i) => {
-    const introducesCode = token.raw.trimEnd().endsWith(":") && tokens[i + 1]?.type === "code";
-    if (token.type === "code" || introducesCode) return "code";
-    return tokens.slice(0, i + 1).some((earlier) => isHeading(earlier, 3)) ? "later" : "text";
-  });
-  const html = [inDiv("text", htmlOf(text)), inDiv("code", codeOf(number, code)), inDiv("text", htmlOf(later))];
+  const [before, code, after]: [Token[], Token[], Token[]] = [[], [], []];
+  let text = before;
+  for (const token of tokens) {
+    if (isHeading(token, 3)) text = after;
+    const isCode = token.type === "code";
+    if (isCode && text.at(-1)?.raw.trimEnd().endsWith(":")) code.push(...text.splice(-1));
+    (isCode ? code : text).push(token);
+  }
+  const html = [inDiv("text", htmlOf(before)), inDiv("code", codeOf(number, code)), inDiv("text", htmlOf(after))];
   return `<section>\n${html.join("")}</section>`;
 }
 
 const inDiv = (name: string, html: string) => html && `<div class="${name}">\n${html}</div>\n`;
-const htmlOf = (tokens: Token[] = []): string => markdown.parser(tokens);
+const htmlOf = (tokens: Token[]): string => markdown.parser(tokens);
 const isHeading = (token: Token, depth: number): token is Tokens.Heading =>
   token.type === "heading" && token["depth"] === depth;
 
 /** Programs that follow each other are tabs, of which the browser keeps one open, because they have the same `name`. */
-function codeOf(section: number, tokens: Token[] = []): string {
+function codeOf(section: number, tokens: Token[]): string {
   const languageOf = (token?: Token) => (token?.type === "code" ? LANGUAGES[token["lang"]] : undefined);
   const groups: Token[][] = [];
   for (const token of tokens) {

@@ -4,7 +4,7 @@
 
 const TIMEOUT = 30; // seconds
 const IS_LOCAL = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
-const LOCAL_KEY = "local-development-key"; // that of `npm run dev`
+const { localKey: LOCAL_KEY } = document.body.dataset; // that of `npm run dev`
 // An API key is never sent over plain HTTP, except on this machine.
 const ORIGIN = IS_LOCAL ? location.origin : `https://${location.host}`;
 
@@ -38,6 +38,15 @@ for (const tab of tabs) {
   };
 }
 
+// The menu of a narrow screen closes after a choice, which Chromium would not follow if it were closed at once.
+const menu = document.querySelector("header details");
+menu.onclick = ({ target }) => target.closest("a") && setTimeout(showTarget);
+
+function showTarget() {
+  menu.open = false;
+  document.querySelector(":target")?.scrollIntoView();
+}
+
 const apiKeys = document.querySelectorAll(".key");
 
 /** The API key is the same in all forms, and kept nowhere else. */
@@ -60,34 +69,39 @@ function enable(details) {
   const [apiKey, ...fields] = details.querySelectorAll("[data-in]");
   const { "Idempotency-Key": idempotencyKey, JSON: json } = form.elements;
   if (idempotencyKey) {
-    let own = newKey();
-    idempotencyKey.value = own;
+    let generatedKey = newKey();
+    idempotencyKey.value = generatedKey;
     // It belongs to what is sent, so sending that again adds nothing, whatever happened. What a person typed stays.
     json.oninput = () => {
-      if (idempotencyKey.value === own) idempotencyKey.value = own = newKey();
+      if (idempotencyKey.value === generatedKey) idempotencyKey.value = generatedKey = newKey();
     };
   }
 
   form.onsubmit = async (event) => {
     event.preventDefault();
+    output.className = "";
     output.replaceChildren("Sending…");
     response.replaceChildren();
     const sending = fetchText(details.dataset, [apiKey, ...fields]);
     controls.disabled = true;
-    const { problem, status, headers, text } = await sending;
+    const { problem, isUnsent, status, headers, text } = await sending;
     controls.disabled = false;
     if (document.activeElement === document.body) send.focus();
-    if (problem) output.replaceChildren(problem);
+    const [, code] = /^\{"code":"(\w+)"/.exec(text) ?? []; // Every error of the service begins with its code.
+    const success = `${details.dataset.operation}-${status}`;
+    const about = [success, `error-${code}`, "errors"].find((id) => document.getElementById(id));
+    output.className = about === success ? "success" : "failure";
+    output.replaceChildren(element("strong", {}, about === success ? "✓ Success" : "✗ Failure"), ": ");
+    if (problem) output.append(problem);
     else {
       // HTTP/2 has no text for a status.
-      const ids = [`${details.dataset.operation}-${status}`, `error-${status}`, "errors"];
-      const about = ids.find((id) => document.getElementById(id));
-      output.replaceChildren(element("a", { href: `#${about}` }, `Status ${status}`), ".");
+      output.append(element("a", { href: `#${about}` }, `status ${status}`), ".");
       // Lines break between members, as in the examples.
       for (const part of text.split(/(?<=,)(?=["{])/)) response.append(part, element("wbr"));
       response.append(`${text ? "" : "(empty body)"}\n\n`, ...linked(headers, fields, form));
     }
-    if (idempotencyKey?.value)
+    const isRejected = code === "closed" || (code && status < 500);
+    if (idempotencyKey?.value && !isUnsent && !isRejected)
       output.append(" Sending this again with the same Idempotency-Key adds at most one animal.");
     // A long response leaves the window, but not its status.
     for (const shown of [response, output]) shown.scrollIntoView({ block: "nearest" });
@@ -102,6 +116,9 @@ function newKey() {
 
 /** Sends what is filled in. Returns the response with its text or, if it is not complete, the `problem`. */
 async function fetchText({ method, path }, fields) {
+  // A browser would replace what is not Unicode.
+  const malformed = fields.find(({ value }) => !value.isWellFormed());
+  if (malformed) return { problem: `${malformed.name} is not valid Unicode, so nothing was sent.`, isUnsent: true };
   const headers = new Headers();
   const query = new URLSearchParams();
   let [url, body] = [path];
@@ -118,17 +135,18 @@ async function fetchText({ method, path }, fields) {
   try {
     const signal = AbortSignal.timeout(TIMEOUT * 1000);
     const response = await fetch(ORIGIN + url, { method, headers, body, redirect: "manual", signal });
-    if (response.type === "opaqueredirect") return { problem: "The response is a redirect, which is not followed." };
+    if (response.type === "opaqueredirect") return { problem: "the response is a redirect, which is not followed." };
     return { status: response.status, headers: [...response.headers], text: await response.text() };
   } catch ({ name }) {
     const within = name === "TimeoutError" ? ` within ${TIMEOUT} seconds` : "";
-    return { problem: `There was no complete response${within}. The request may have arrived.` };
+    return { problem: `there was no complete response${within}. The request may have arrived.` };
   }
 }
 
 /** The headers as text. The URL of the next page, if there is one, sends the form with its parameters. */
 function linked(headers, fields, form) {
-  const lines = headers.map(([name, value]) => `${name}: ${value}\n`).join("");
+  const useful = headers.filter(([name]) => !name.startsWith("access-control-")); // Those are for browsers.
+  const lines = useful.map(([name, value]) => `${name}: ${value}\n`).join("");
   const [, before, url, after] = /^(.*\nlink: <)([^>]+)(>; rel="next".*)$/s.exec(`\n${lines}`) ?? [];
   if (!url) return [lines];
   const follow = element("a", { href: url }, url);

@@ -1,21 +1,24 @@
 // The page in a real browser. That its examples run is tested in guide.test.ts.
 
 import { readFileSync } from "node:fs";
+import { parseEnv } from "node:util";
 import { gzipSync } from "node:zlib";
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { INT64 } from "../../src/values/int64.ts";
 import { describedOperations } from "../conformance.ts";
 import { ELSEWHERE, expectAccessible, NO_CHROMIUM, openPage } from "./chromium.ts";
-import { API_KEY, addAnimal, IS_REMOVED, ORIGIN } from "./service.ts";
+import { API_KEY, addAnimal, IS_DEPLOYED, IS_REMOVED, ORIGIN } from "./service.ts";
 
 const GUIDE = readFileSync("src/site/guide.md", "utf8");
 const PLACEHOLDERS = { address: "https://<your address>", key: "<your API key>" };
 const OPEN_FORMS = "for (const form of document.querySelectorAll('.form')) form.open = true";
 const KEY = "Idempotency-Key";
 const AGAIN = ` Sending this again with the same ${KEY} adds at most one animal.`;
+const LOST = `✗ Failure: there was no complete response. The request may have arrived.${AGAIN}`;
 const LAPTOP = { width: 1280, height: 800 };
 const PHONE = { width: 390, height: 844 };
+const SCREENS = [LAPTOP, PHONE].flatMap((size) => [["light", size] as const, ["dark", size] as const]);
 
 /** The languages of all examples whose code is visible. */
 const shown = (page: Page) => page.locator(".tabs > details:has(pre:visible) > summary").allTextContents();
@@ -46,24 +49,45 @@ function formOf(page: Page, id: string) {
 
 /** Opens the page with all forms open, and the API key in them. Returns the form of an operation. */
 async function openForm(id: string) {
-  const { page, complaints } = await openPage(ORIGIN, { viewport: LAPTOP });
-  await page.evaluate(OPEN_FORMS);
-  const form = formOf(page, id);
+  const opened = await openPage(ORIGIN, { viewport: LAPTOP });
+  await opened.page.evaluate(OPEN_FORMS);
+  const form = formOf(opened.page, id);
   await form.field("API key").fill(API_KEY);
-  return { page, complaints, ...form };
+  return { ...opened, ...form };
 }
 
 describe.skipIf(NO_CHROMIUM)(`the page, in Chromium${NO_CHROMIUM}`, () => {
   it("is accessible, in the dark and on a phone, too, and loads at most 25 kB", async () => {
-    const { page, complaints, responses } = await openPage(ORIGIN, { viewport: LAPTOP });
+    const { page, complaints, responses, send, field } = await openForm("createPet");
     const sizes = await Promise.all(responses.map(async (response) => gzipSync(await response.body()).length));
     expect(sizes.reduce((sum, size) => sum + size)).toBeLessThanOrEqual(25_000);
-    await page.evaluate(OPEN_FORMS);
-    await expectAccessible(page);
-    await page.emulateMedia({ colorScheme: "dark" });
-    await page.setViewportSize(PHONE);
+    await formOf(page, "listPets").send();
+    await field("JSON").fill("{");
+    await send();
+    for (const [colorScheme, viewport] of SCREENS) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize(viewport);
+      await expectAccessible(page);
+    }
+    await page.getByText("Contents", { exact: true }).click();
     await expectAccessible(page);
     expect(complaints).toEqual([]);
+  });
+
+  it("uses the width: for a request beside its response, text, errors and, on a phone, programs that scroll", async () => {
+    const { page } = await openPage(ORIGIN, { viewport: LAPTOP });
+    const [request, response] = [await boxOf(page, "section pre ~ pre"), await boxOf(page, "section pre ~ pre ~ pre")];
+    expect([response.y, response.y + response.height < LAPTOP.height]).toEqual([request.y, true]);
+    expect((await boxOf(page, "#keys-and-support ~ p")).width).toBe(640);
+    expect((await boxOf(page, "table")).width).toBeGreaterThan((await boxOf(page, "main")).width - 50);
+    const sizes = `[...document.querySelectorAll("code")].map((code) => parseFloat(getComputedStyle(code).fontSize))`;
+    expect(Math.min(...(await page.evaluate<number[]>(sizes)))).toBeGreaterThanOrEqual(13.5);
+    const program = page.locator("section:has(#pagination) code[class]");
+    const { height } = (await program.boundingBox()) ?? expect.fail();
+    await page.setViewportSize(PHONE);
+    expect((await program.boundingBox())?.height).toBeLessThan(height + 50); // Its button has a line of its own.
+    await program.press("ArrowRight");
+    await expect.poll(() => page.evaluate("document.activeElement.scrollLeft")).toBeGreaterThan(0);
   });
 
   it("shows all examples in the language that was chosen", async () => {
@@ -102,8 +126,9 @@ describe.skipIf(NO_CHROMIUM)(`the page, in Chromium${NO_CHROMIUM}`, () => {
       expect(authorization).toBe(`Bearer ${API_KEY}`);
       const optional = Object.keys(headers).filter((name) => /bookmark|idempotency/.test(name));
       expect(optional).toEqual(requestBody ? ["idempotency-key"] : []);
-      expect(text).toMatch(deprecated && IS_REMOVED ? /^Status 410\.$/ : /^Status 2\d\d\./);
+      expect(text).toMatch(deprecated && IS_REMOVED ? /^✗ Failure: status 410\.$/ : /^✓ Success: status 2\d\d\./);
       expect(body).toMatch(/^.+\n\n(.+: .*\n)*api-key-name: .+\n(.+: .*\n)*$/);
+      expect(body).not.toContain("access-control");
     }
     expect(complaints).toEqual([]);
   });
@@ -127,9 +152,9 @@ describe.skipIf(NO_CHROMIUM)(`the page, in Chromium${NO_CHROMIUM}`, () => {
     expect((await send(link)).request.url()).toBe(next);
     expect(await field("after").inputValue()).toBe(new URL(next).searchParams.get("after"));
     await field("limit").fill("0");
-    expect((await send()).text).toBe("Status 400.");
-    await form.getByRole("link", { name: "Status 400" }).click();
-    expect(await page.evaluate("document.querySelector(':target').id")).toBe("error-400");
+    expect((await send()).text).toBe("✗ Failure: status 400.");
+    await form.getByRole("link", { name: "status 400" }).click();
+    expect(await page.evaluate("document.querySelector(':target').id")).toBe("error-invalid_request");
   });
 
   it("takes an API key as it was copied, for all forms, and rejects one that is not valid", async () => {
@@ -169,10 +194,10 @@ describe.skipIf(NO_CHROMIUM)(`the page, in Chromium${NO_CHROMIUM}`, () => {
       added.push(response.headers()["location"]);
       await (added.length === 1 ? route.abort() : route.fulfill({ response }));
     });
-    expect((await send()).text).toBe(`There was no complete response. The request may have arrived.${AGAIN}`);
-    for (let i = 0; i < 2; i++) expect((await send()).text).toBe(`Status 201.${AGAIN}`);
+    expect((await send()).text).toBe(LOST);
+    for (let i = 0; i < 2; i++) expect((await send()).text).toBe(`✓ Success: status 201.${AGAIN}`);
     await field("JSON").press("Space");
-    expect((await send()).text).toBe(`Status 201.${AGAIN}`);
+    expect((await send()).text).toBe(`✓ Success: status 201.${AGAIN}`);
     expect(added.map((path) => added.indexOf(path))).toEqual([0, 0, 0, 3]);
     await field(KEY).fill("typed");
     await field("JSON").press("Space");
@@ -181,43 +206,51 @@ describe.skipIf(NO_CHROMIUM)(`the page, in Chromium${NO_CHROMIUM}`, () => {
     await field("JSON").press("Space");
     const { request, text } = await send();
     expect(request.headers()).not.toHaveProperty("idempotency-key");
-    expect(text).toBe("Status 201.");
+    expect(text).toBe("✓ Success: status 201.");
   });
 
   it("shows whatever comes, and what its status means", async () => {
-    const { page, send, form } = await openForm("createPet");
-    for (const [status, fragment, sent] of [
-      [422, "error-422", "<h1>Welcome</h1>"],
-      [503, "error-503", ""],
-      [200, "errors", '{"id":1}'],
-      [201, "createPet-201", '{"id":1,'],
+    const { page, send, form, button } = await openForm("createPet");
+    for (const [status, fragment, again, sent] of [
+      [400, "error-invalid_request", "", '{"code":"invalid_request"}'],
+      [422, "errors", AGAIN, "<h1>Welcome</h1>"],
+      [500, "errors", AGAIN, ""],
+      [503, "error-store_unavailable", AGAIN, '{"code":"store_unavailable"}'],
+      [503, "error-closed", "", '{"code":"closed"}'],
+      [200, "errors", AGAIN, '{"id":1}'],
+      [201, "createPet-201", AGAIN, '{"id":1,'],
     ] as const) {
       await respond(page, status, sent);
       const { text, body } = await send();
-      expect(text).toBe(`Status ${status}.${AGAIN}`);
+      expect(text).toBe(`${status === 201 ? "✓ Success" : "✗ Failure"}: status ${status}.${again}`);
       expect(body).toContain(sent || "(empty body)");
       expect(await form.locator("output a").getAttribute("href")).toBe(`#${fragment}`);
     }
     await respond(page, 302);
-    expect((await send()).text).toBe(`The response is a redirect, which is not followed.${AGAIN}`);
+    expect((await send()).text).toBe(`✗ Failure: the response is a redirect, which is not followed.${AGAIN}`);
     // As for a body that is cut off.
     await page.evaluate("Response.prototype.text = () => Promise.reject(new TypeError())");
     await respond(page, 201);
-    expect((await send()).text).toBe(`There was no complete response. The request may have arrived.${AGAIN}`);
+    expect((await send()).text).toBe(LOST);
+    await page.evaluate("document.querySelector('textarea').value = '\"\\ud800\"'");
+    await button.press("Enter");
+    expect(await form.locator("output").innerText()).toBe("✗ Failure: JSON is not valid Unicode, so nothing was sent.");
+    expect(await button.isEnabled()).toBe(true);
   });
 
-  it("has contents that, on a phone, open from everywhere and close", async () => {
-    const { page } = await openPage(`${ORIGIN}#createPet-body`, { viewport: PHONE });
-    const bar = await boxOf(page, ".contents");
+  it.each([true, false])("has a menu on a phone (with JavaScript: %s)", async (javaScriptEnabled) => {
+    const { page } = await openPage(`${ORIGIN}#createPet-body`, { viewport: PHONE, javaScriptEnabled });
+    const bar = await boxOf(page, "header");
     expect(bar.y).toBe(0);
     expect((await boxOf(page, "#createPet-body")).y).toBeGreaterThanOrEqual(bar.height);
-    const contents = page.locator("#contents");
-    expect(await contents.isVisible()).toBe(false);
-    await page.getByRole("link", { name: "Contents", exact: true }).press("Enter");
-    expect((await boxOf(page, "#contents")).y).toBeLessThan(bar.height + 24);
-    await contents.getByRole("link", { name: "Pagination" }).press("Enter");
-    expect(await contents.isVisible()).toBe(false);
-    expect((await boxOf(page, "#pagination")).y).toBeLessThan(PHONE.height / 2);
+    expect(await page.locator("nav").isVisible()).toBe(false);
+    await page.getByText("Contents", { exact: true }).press("Enter");
+    const { y, height } = await boxOf(page, "nav");
+    await page.locator("nav").getByRole("link", { name: "Pagination" }).press("Enter");
+    expect(await page.locator("nav").isVisible()).toBe(!javaScriptEnabled);
+    // What was chosen is below what covers the page: the bar or, if it stays open, the menu.
+    const distance = (await boxOf(page, "#pagination")).y - (javaScriptEnabled ? bar.height : y + height);
+    expect(Math.abs(distance - 20)).toBeLessThanOrEqual(20);
   });
 
   it("has the address of the service, to which it sends the key only over HTTPS", async () => {
@@ -230,6 +263,10 @@ describe.skipIf(NO_CHROMIUM)(`the page, in Chromium${NO_CHROMIUM}`, () => {
     await field.fill("key");
     const [request] = await Promise.all([page.waitForRequest(/\/v1\//), field.press("Enter")]);
     expect(request.url()).toBe(`${address}/v1/pets`);
+    if (IS_DEPLOYED) return;
+    const { API_KEY: key = "" } = parseEnv(readFileSync(".dev.vars.example", "utf8"));
+    await page.goto(ORIGIN);
+    expect(await codeOf(page)).toContain(filledIn({ address: ORIGIN, key }));
   });
 
   it("has placeholders, no forms, and every example in every language without JavaScript", async () => {
