@@ -247,7 +247,7 @@ describe.skipIf(NO_CHROMIUM)(`the page, in Chromium${NO_CHROMIUM}`, () => {
     await page.getByText("Contents", { exact: true }).press("Enter");
     const { y, height } = await boxOf(page, "nav");
     await page.locator("nav").getByRole("link", { name: "Pagination" }).press("Enter");
-    expect(await page.locator("nav").isVisible()).toBe(!javaScriptEnabled);
+    await page.locator("nav").waitFor({ state: javaScriptEnabled ? "hidden" : "visible" });
     // What was chosen is below what covers the page: the bar or, if it stays open, the menu.
     const distance = (await boxOf(page, "#pagination")).y - (javaScriptEnabled ? bar.height : y + height);
     expect(Math.abs(distance - 20)).toBeLessThanOrEqual(20);
