@@ -5,17 +5,19 @@
 import { lstatSync } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";
 import { parseArguments } from "./environment.ts";
+import { type Count, prove, wordsOf } from "./prove.ts";
 import { removeAtExit } from "./remove-at-exit.ts";
 import { queryRows } from "./wrangler.ts";
 
-// Animals. The longest have some 9 KB, and D1 returns at most 50 MB. Each page starts Wrangler, which takes a second.
-export const PAGE = 4000;
+// The longest animals have some 9 KB, and D1 returns at most 50 MB. Each query starts Wrangler, which takes a second.
+export const ROWS_PER_QUERY = 4000;
 
 type Row = Record<string, unknown>;
+type Prove = (file: string) => Promise<Count>;
 
 /**
  * The text of a backup: the environment, then a line for each animal, in the order of ids, such as
- * `INSERT INTO pets (id, name, …) VALUES (1, 'Rex', …) ON CONFLICT DO NOTHING;`, and how many animals it has. That is a
+ * `INSERT INTO pets (id, name, …) VALUES (1, 'Rex', …) ON CONFLICT DO NOTHING;`, and how many animals it has: a
  * statement, because Wrangler refuses a file of comments alone. A new column is covered by itself. `query` runs a
  * SELECT. Prints how far it is. Throws if the last animals are removed meanwhile.
  */
@@ -26,7 +28,7 @@ export function* backupLines(environment: string, query: (sql: string) => Row[])
   let [count, after, end] = [0, "0", String(table[0]?.["last"] ?? 0)];
   while (after !== end) {
     const page = query(`SELECT ${columns.map(literalOf).join(", ")} FROM pets WHERE id > ${after} AND id <= ${end}
-      ORDER BY pets.id LIMIT ${PAGE}`);
+      ORDER BY pets.id LIMIT ${ROWS_PER_QUERY}`);
     if (page.length === 0) throw new Error("Animals were removed while they were saved: run this again.");
     for (const row of page) {
       const values = Object.values(row).join(", ");
@@ -34,7 +36,7 @@ export function* backupLines(environment: string, query: (sql: string) => Row[])
     }
     count += page.length;
     after = String(page.at(-1)?.["id"]);
-    console.error(`${count.toLocaleString("en")} animals, up to the id ${after} of ${end}`);
+    console.error(`${wordsOf({ animals: count, last: after })} of ${end}`);
   }
   yield `SELECT ${count} AS animals;\n`;
 }
@@ -42,8 +44,8 @@ export function* backupLines(environment: string, query: (sql: string) => Row[])
 /** Selects the SQL of a column's value, such as `'Rex'` or, for some texts, `CAST(X'52650A78' AS TEXT)`. */
 function literalOf(column: string): string {
   const needsHex = [
-    // A character before the space, such as a line break.
-    `${column} GLOB '*[^ -' || char(0x10ffff) || ']*'`,
+    // A control character, such as a line break, or one that a terminal obeys (U+007F to U+009F).
+    `${column} GLOB '*[^ -~' || char(0xa0) || '-' || char(0x10ffff) || ']*'`,
     // U+0000, which ends a text for GLOB and quote().
     `instr(CAST(${column} AS BLOB), x'00')`,
     // Wrangler removes these words from files, and rejects a command with them: the underscore matches a space.
@@ -54,15 +56,20 @@ function literalOf(column: string): string {
 }
 
 /**
- * Writes a file that only its owner can read, and that appears when it is complete: until then it is `partial`, which
- * the caller removes. Throws if the file exists.
+ * Writes a file that only its owner can read. It appears when it is complete and proven: until then it is `partial`,
+ * which the caller removes, and one that is not proven is kept as `<file>.unproven`. Throws if the file exists.
  */
-export async function writeNew(file: string, partial: string, parts: Iterable<string>): Promise<void> {
+export async function writeNew(file: string, partial: string, parts: Iterable<string>, prove: Prove): Promise<Count> {
   if (lstatSync(file, { throwIfNoEntry: false })) throw new Error(`${file} already exists: take another name.`);
   await writeFile(partial, parts, { flag: "wx", mode: 0o600 });
+  const proof = await prove(partial).catch(async ({ message }: Error) => {
+    await rename(partial, `${file}.unproven`);
+    throw new Error(`${message}\nThe backup is not proven, and is kept as ${file}.unproven.`);
+  });
   // Takes the name, unless it is taken by now.
   await writeFile(file, "", { flag: "wx" });
   await rename(partial, file);
+  return proof;
 }
 
 if (import.meta.main) {
@@ -71,8 +78,8 @@ if (import.meta.main) {
     const partial = `${file}.${process.pid}.partial`;
     removeAtExit(partial);
     const lines = backupLines(environment, (sql) => queryRows(environment, sql));
-    await writeNew(file, partial, lines);
-    console.log(`Saved the animals of ${environment} in ${file}.`);
+    const proof = await writeNew(file, partial, lines, (written) => prove(written, environment));
+    console.log(`Saved: ${file} has ${wordsOf(proof)}`);
   } catch (failure) {
     console.error((failure as Error).message);
     process.exitCode = 1;

@@ -44,7 +44,7 @@ export const queryRows = (environment: string, sql: string): Record<string, unkn
 
 /**
  * Runs Node. `env` is added to the environment. What it prints appears on the terminal or, with "pipe", is returned if
- * it succeeds. Throws if it fails: with "pipe" for `errors`, with these.
+ * it succeeds. Throws if it fails: with "pipe" for `errors`, with these alone.
  */
 export function runNode(args: string[], { env, input, output = "inherit", errors = "inherit" }: Options): string {
   const { status, stdout, stderr, error } = spawnSync(process.execPath, args, {
@@ -55,6 +55,6 @@ export function runNode(args: string[], { env, input, output = "inherit", errors
     maxBuffer: Number.POSITIVE_INFINITY,
   });
   if (status === 0) return stdout;
-  if (stdout) console.error(stdout);
+  if (stdout && errors === "inherit") console.error(stdout);
   throw error ?? new Error(stderr || "The command above failed.");
 }

@@ -6,8 +6,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Readable } from "node:stream";
 import { afterAll, describe, expect, it } from "vitest";
-import { backupLines, PAGE, writeNew } from "../../scripts/backup.ts";
-import { partsOf } from "../../scripts/load.ts";
+import { backupLines, ROWS_PER_QUERY, writeNew } from "../../scripts/backup.ts";
+import { partsOf, summarize } from "../../scripts/load.ts";
+import { type Count, prove, statementsOf } from "../../scripts/prove.ts";
 import { description } from "../../src/description.ts";
 import { INT64 } from "../../src/values/int64.ts";
 import { copyProject, removeProject } from "../dev-server.ts";
@@ -45,7 +46,9 @@ const KEYS = [null, "", " ".repeat(251), "it's; BEGIN TRANSACTION;", "~".repeat(
 const CALLERS = ["API_KEY", "API_KEY_SHOP", `API_KEY_${"x".repeat(56)}`];
 const CONTROLS = Array.from({ length: 32 }, (_, code) => String.fromCharCode(code));
 const NAMES = [
-  ...[...CONTROLS, "\u007f", "\u0085", "\u2028", "\ufeff", "\uffff"].map((character) => `${character}x${character}`),
+  ...[...CONTROLS, "\u007f", "\u0080", "\u009f", "\u2028", "\ufeff", "\uffff"].map(
+    (character) => `${character}x${character}`,
+  ),
   ...["x", CONTROLS.join(""), "😀".repeat(1000), "x".padStart(1000, "\u0001"), "e\u0301 \u00e9 \u{10ffff}"],
   ...["BEGIN TRANSACTION; COMMIT;", "Begin Transaction", "it's '); DROP TABLE pets; --", '/* " ` [ \\n ?1 :a @b $c'],
 ];
@@ -64,7 +67,7 @@ it("has a line for each animal, with which SQLite stores exactly what callers st
   const lines = save(store).slice(1, -1);
   for (const line of lines) copy.exec(line);
   expect(contentOf(copy)).toEqual(contentOf(store));
-  expect(lines.join("").split("\n").length - 1).toBe(EDGES.length);
+  expect(lines.join("").match(/\p{Cc}/gu)).toEqual(EDGES.map(() => "\n"));
 });
 
 /** Saves 4,500 animals, which are two pages. `meanwhile`: what happens after each query. */
@@ -102,83 +105,133 @@ it("reads pages of at most 50 MB, which D1 can return, even of the longest anima
     const bytes = limits[String(name)] ?? expect.fail(`How many bytes can ${name} have?`);
     return [name, `CAST(X'${"00".repeat(bytes)}' AS TEXT)`];
   });
-  expect(PAGE * JSON.stringify(Object.fromEntries(row)).length).toBeLessThanOrEqual(50_000_000);
+  expect(ROWS_PER_QUERY * JSON.stringify(Object.fromEntries(row)).length).toBeLessThanOrEqual(50_000_000);
+});
+
+/** Writes a file, and returns its path. */
+function fileOf(text: string | Buffer): string {
+  const file = join(mkdtempSync(join(folder, "file-")), "animals.sql");
+  writeFileSync(file, text);
+  return file;
+}
+
+const animal = (id: number, name = "'Rex'") =>
+  `INSERT INTO pets (id, name, category_id, status) VALUES (${id}, ${name}, 7, 'sold') ON CONFLICT DO NOTHING;\n`;
+
+describe("a proof", () => {
+  const proofOf = (text: string | Buffer) => prove(fileOf(text), "local", openDatabase());
+
+  it("counts what a file adds, with or without its first line, a BOM, CRLF, empty lines, and twice", async () => {
+    const backup = save(openDatabase(...EDGES));
+    const [, ...rest] = backup;
+    const [animals, last] = [EDGES.length, String(EDGES.length)];
+    const crlf = ["\ufeff\r\n", ...backup.map((line) => line.replace("\n", "\r\n")), "\r\n"];
+    for (const lines of [backup, rest, rest.slice(0, -1), crlf])
+      expect(await proofOf(lines.join(""))).toEqual({ animals, last, lines: animals });
+    expect(await proofOf([...backup, ...backup].join(""))).toEqual({ animals, last, lines: 2 * animals });
+    expect(await proofOf("-- Animals of local\nSELECT 0 AS animals;")).toEqual({ animals: 0, last: null, lines: 0 });
+    const statements = await Array.fromAsync(statementsOf(fileOf(crlf.join("")), "local"));
+    expect(statements.map(([, sql]) => `${sql}\n`)).toEqual(rest);
+  });
+
+  it("names a line that is anything else, and executes nothing from there on", async () => {
+    const values = [
+      ...["x", "lower('X')", "1 + 1", "(SELECT 1)", '"Rex"', "x'52'", "-- '"],
+      ...["'Rex", "'R'x'", "'\r'", "'\0'", `'${"x".repeat(100_000)}'`],
+    ];
+    const line = animal(3).trim();
+    const bad = [
+      ...["-- a comment", ".shell true", "ATTACH 'x' AS x;", "UPDATE pets SET name = 'x';", "DROP TRIGGER pets_stay;"],
+      ...values.map((value) => line.replace("'Rex'", () => value)),
+      ...["REPLACE", "INSERT OR REPLACE"].map((verb) => line.replace("INSERT", verb)),
+      ...["", " DO UPDATE SET name = 'x'", " DO NOTHING RETURNING *"].map((end) => line.replace(" DO NOTHING", end)),
+      ...[`${line} DELETE FROM pets;`, `${line} -- x`, line.replace("pets", "x"), "SELECT count(*) FROM pets;"],
+    ];
+    for (const text of bad) {
+      const database = openDatabase();
+      const proof = prove(fileOf(`${animal(1)}\n${text}\n${animal(4)}`), "local", database);
+      await expect(proof, text).rejects.toThrow(/^Line 3 is cut off, or not INSERT INTO pets /);
+      expect(contentOf(database)).toHaveLength(1);
+    }
+  });
+
+  it("names the line that the table refuses, and a number that is wrong", async () => {
+    const cases = {
+      "Line 2: CHECK constraint failed: ": animal(2, "' '"),
+      "Line 2: An id is a time in milliseconds, and this one is ahead of the clock.": animal(20261128014744),
+      "Line 3: 1 animals are before it, not 2: lines are missing or repeated.": `${animal(1)}SELECT 2 AS animals;\n`,
+      "Line 2: 1 animals are before it, not 0: lines are missing or repeated.": "SELECT 0 AS animals;\n",
+    };
+    for (const [message, lines] of Object.entries(cases))
+      await expect(proofOf(animal(1) + lines), message).rejects.toThrow(message);
+  });
+
+  it("refuses a file that names a different environment, is incomplete, or is not UTF-8", async () => {
+    const backup = save(openDatabase(...EDGES)).join("");
+    const first = "-- Animals of staging";
+    for (const text of [`${first}\n`, `\ufeff${first} \r\n`, `${backup}${first}\n`])
+      await expect(proofOf(text)).rejects.toThrow("This file is of staging, not of local. If that is meant, remove");
+    for (const text of ["", "\n", backup.slice(0, backup.lastIndexOf("SELECT")), backup + animal(99)])
+      await expect(proofOf(text)).rejects.toThrow("This file is incomplete: its last line must say how many");
+    await expect(proofOf(backup.slice(0, -5))).rejects.toThrow(/^Line \d+ is cut off/);
+    await expect(proofOf(Buffer.from(animal(1, "'Zoë'"), "latin1"))).rejects.toThrow("not valid for encoding utf-8");
+  });
 });
 
 describe("npm run load", () => {
-  const parts = (environment: string, ...chunks: string[]) =>
-    Array.fromAsync(partsOf(Readable.from(chunks), environment, "today"));
-
-  it("divides a file into parts of whole lines, of 5,000 or of about 3 MB, each with a new first line", async () => {
-    const line = "a\u2028b\r'\n";
-    const text = line.repeat(12_000);
+  it("divides lines into parts of 5,000 or of about 3 MB, each with a new first line", async () => {
+    const partsOfLines = (...lines: string[]) =>
+      Array.fromAsync(partsOf(Readable.from(lines.map((line) => [1, line])), "today"));
     const first = (part: number) => `-- Part ${part} (today)\n`;
-    const divided = [5000, 5000, 2000].map((count, at) => first(at + 1) + line.repeat(count));
-    expect(await parts("local", text)).toEqual(divided);
-    expect(await parts("local", ...(text.match(/.{1,7}/gs) ?? []))).toEqual(divided);
-    const long = `${"猫".repeat(333_333)}\n`; // 1 MB
-    const unequal = [first(1) + long.repeat(3), `${first(2)}${long}no line break`];
-    expect(await parts("local", long.repeat(4), "no line break")).toEqual(unequal);
+    const divided = [5000, 5000, 2000].map((count, at) => first(at + 1) + "a\u2028b'\n".repeat(count));
+    expect(await partsOfLines(...Array(12_000).fill("a\u2028b'"))).toEqual(divided);
+    const long = "猫".repeat(333_333); // 1 MB
+    const unequal = [`${first(1)}${`${long}\n`.repeat(3)}`, `${first(2)}${long}\n`];
+    expect(await partsOfLines(...Array(4).fill(long))).toEqual(unequal);
   });
 
-  it("refuses a file that names a different environment, and accepts one that names none", async () => {
-    for (const text of ["-- Animals of staging\n", "\ufeff-- Animals of staging \r\n"]) {
-      const refused = parts("production", text.slice(0, 9), text.slice(9));
-      await expect(refused).rejects.toThrow("This file has the animals of staging, not of production.");
-    }
-    const text = "SELECT 1;\n-- Animals of staging\n";
-    expect(await parts("production", text)).toEqual([`-- Part 1 (today)\n${text}`]);
+  it("says what it did, from the animals before and after it", () => {
+    const after = { animals: 1460, last: "1795132800000" };
+    const has = "staging has 1,460 animals up to the id 1795132800000";
+    const says = (lines: number, before?: Count) => summarize("staging", lines, before, after);
+    const none = { animals: 0, last: null };
+    expect(says(1501, none)).toBe(`1,501 lines: 1,460 animals added, 41 skipped (id or Idempotency-Key taken); ${has}`);
+    const open = "also by callers, because the service is open";
+    expect(says(1459, none)).toBe(`1,459 lines: 1,460 animals added, ${open}; ${has}`);
+    expect(says(1501)).toBe(`1,501 lines are loaded; ${has}`);
   });
 
-  it("refuses a backup that ends too early, at its last part, and accepts several in one file", async () => {
-    const backup = save(openDatabase(...EDGES));
-    const [, ...rest] = backup;
-    for (const whole of [backup, [...backup, ...backup], backup.map((line) => line.replace("\n", "\r\n")), rest])
-      expect(await parts("local", ...whole)).toEqual([`-- Part 1 (today)\n${whole.join("")}`]);
-    const text = backup.join("");
-    for (const end of [0, text.indexOf("\n") + 1, 999, -5, -1 - String(backup.at(-1)).length])
-      await expect(parts("local", text.slice(0, end))).rejects.toThrow("This file is incomplete");
-    const long = partsOf(Readable.from([`${text}${"SELECT 1;\n".repeat(5000)}`]), "local", "today");
-    expect((await long.next()).value).toContain(text);
-    await expect(long.next()).rejects.toThrow("This file is incomplete");
-  });
-
-  it("loads a backup again and again, and saves the same file; after a failure, it says what to do", async () => {
+  it("loads a backup again and again, and saves the same file", async () => {
     const project = copyProject();
     const npm = (...args: string[]) => outcome(launch("npm", ["run", "--silent", ...args], project));
-    const [file, saved, bad] = [join(folder, "edges.sql"), join(folder, "saved.sql"), join(folder, "bad.sql")];
+    const [tables, saved] = [fileOf(TABLES), join(folder, "saved.sql")];
+    await outcome(launch("npx", ["wrangler", "d1", "execute", "DB", "--local", "--file", tables], project));
     const backup = save(openDatabase(...EDGES));
-    writeFileSync(file, [TABLES, ...backup, ...backup].join(""));
-    expect(await npm("load", "--", "local", file)).toMatchObject({
-      status: 0,
-      output: expect.stringContaining(`local has ${EDGES.length} animals now.`),
-    });
-    const output = `Saved the animals of local in ${saved}.\n`;
-    const errors = expect.stringMatching(`^${EDGES.length} animals, up to the id (\\d+) of \\1\n$`);
-    expect(await npm("backup", "--", "local", saved)).toEqual({ status: 0, output, errors });
+    const has = `has ${EDGES.length} animals up to the id ${EDGES.length}\n`;
+    const { status, output, errors } = await npm("load", "--", "local", fileOf([...backup, ...backup].join("")));
+    const lines = `${2 * EDGES.length} lines: ${EDGES.length} animals added, ${EDGES.length} skipped`;
+    expect([status, errors, output]).toEqual([0, "", expect.stringMatching(/^Part 1 \(.*\) is loaded\.\n/)]);
+    expect(output).toContain(`\n${lines} (id or Idempotency-Key taken); local ${has}`);
+    const progress = `${EDGES.length} animals up to the id ${EDGES.length} of ${EDGES.length}\n`;
+    const expected = { status: 0, output: `Saved: ${saved} ${has}`, errors: progress };
+    expect(await npm("backup", "--", "local", saved)).toEqual(expected);
     expect(readFileSync(saved, "utf8")).toBe(backup.join(""));
     if (!WINDOWS) expect(statSync(saved).mode & 0o777).toBe(0o600);
-
-    writeFileSync(bad, "INSERT INTO pets (id, name, category_id, status) VALUES (20261128014744, 'Rex', 7, 'sold');\n");
-    const failed = await npm("load", "--", "local", bad);
-    const failure =
-      /this one is ahead of the clock[\s\S]*\nThe command above failed\.\nWhat was loaded stays: run the same/;
-    expect(failed).toMatchObject({ status: 1, errors: expect.stringMatching(failure) });
-    expect(failed.errors).not.toMatch(/^ +at /m);
     removeProject(project);
   });
 });
 
 it("never overwrites a file, nor what appears meanwhile", async () => {
   const [file, partial] = [join(folder, "taken.sql"), join(folder, "partial")];
+  const proof = async () => ({ animals: 0, last: null });
   const slow = function* () {
     writeFileSync(file, "kept");
     yield "x";
   };
-  await expect(writeNew(file, partial, slow())).rejects.toThrow("EEXIST");
-  await expect(writeNew(file, partial, [])).rejects.toThrow(`${file} already exists: take another name.`);
+  await expect(writeNew(file, partial, slow(), proof)).rejects.toThrow("EEXIST");
+  await expect(writeNew(file, partial, [], proof)).rejects.toThrow(`${file} already exists: take another name.`);
   expect(readFileSync(file, "utf8")).toBe("kept");
   if (WINDOWS) return; // Only an administrator can make a link.
   symlinkSync(join(folder, "target"), join(folder, "link"));
-  await expect(writeNew(join(folder, "link"), partial, [])).rejects.toThrow("already exists");
+  await expect(writeNew(join(folder, "link"), partial, [], proof)).rejects.toThrow("already exists");
 });

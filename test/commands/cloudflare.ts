@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
 import { text } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeEach } from "vitest";
@@ -31,11 +32,13 @@ export const cloudflare = {
   files: [] as string[],
   /** The names of the databases. */
   databases: [] as string[],
+  /** What answers queries. Without it, the answer is no rows. */
+  store: undefined as DatabaseSync | undefined,
   /** The API_KEY of each environment. One without a key has no Worker. */
   keys: {} as Record<string, string>,
 };
 beforeEach(() => {
-  Object.assign(cloudflare, { events: [], fails: () => false, upload: "", files: [] });
+  Object.assign(cloudflare, { events: [], fails: () => false, upload: "", files: [], store: undefined });
   cloudflare.serving = { staging: "earlier", production: "earlier" };
   cloudflare.databases = ["animal-store-staging", "animal-store-production"];
   cloudflare.keys = { staging: "a-key", production: "a-key" };
@@ -104,9 +107,10 @@ const { origin, close } = await startServer(async (request, response) => {
     if (event === "live") cloudflare.serving[environment] = commit;
     if (success && event === "new database") cloudflare.databases.push(JSON.parse(body).name);
     if (success && event === "new key") cloudflare.keys[environment] = JSON.parse(body).text;
+    const rows = event === "query" ? (cloudflare.store?.prepare(JSON.parse(body).sql).all() ?? []) : [];
     const lists: Record<string, object[]> = {
       databases: cloudflare.databases.map((name) => ({ name })),
-      query: [{ success, meta: {}, results: [] }],
+      query: [{ success, meta: {}, results: rows }],
       secrets: [{ name: "API_KEY" }],
     };
     const result = lists[event ?? ""] ?? resultFor(`animal-store-${environment}`, body);

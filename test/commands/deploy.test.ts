@@ -1,12 +1,14 @@
 // Deployments, to a server that replaces Cloudflare: in which order they do what, and where they stop.
 
-import { existsSync, globSync, rmSync } from "node:fs";
+import { existsSync, globSync, readdirSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { git } from "../git.ts";
 import { launch, onTerminal, outcome } from "../processes.ts";
+import { TABLES } from "../tables.ts";
 import { cloudflare, commit, ENV, folder, haveDeployed, LOGS, place, runScript } from "./cloudflare.ts";
 
 const deploy = (environment: string, env: NodeJS.Dict<string> = {}) =>
@@ -141,21 +143,57 @@ it.each([
   expect(cloudflare.events).toEqual([]);
 });
 
+const FILE = ".wrangler/animals.sql";
+const LINE = "INSERT INTO pets (id, name, category_id, status) VALUES (7, 'Rex', 1, 'sold') ON CONFLICT DO NOTHING;\n";
+
+/** A store with the project's tables and Wrangler's, which answers the queries of a test. */
+function openStore(): DatabaseSync {
+  place(FILE, LINE);
+  cloudflare.store = new DatabaseSync(":memory:");
+  cloudflare.store.exec(`${TABLES} CREATE TABLE d1_migrations (id INTEGER PRIMARY KEY AUTOINCREMENT)`);
+  return cloudflare.store;
+}
+
 it("npm run load and npm run backup use the deployed database", async () => {
-  place("animals.sql", "SELECT 1;\n");
-  const { status } = await runScript(["scripts/load.ts", "staging", "animals.sql"]);
-  rmSync(join(folder, "animals.sql"));
-  expect([status, cloudflare.files]).toEqual([0, [expect.stringMatching(/^-- Part 1 .*\nSELECT 1;\n$/)]]);
-  const { output } = await runScript(["scripts/backup.ts", "production", ".wrangler/backup.sql"]);
-  expect(output).toBe("Saved the animals of production in .wrangler/backup.sql.\n");
-  expect(cloudflare.events).toEqual(["staging: import", "staging: query", "production: query"]);
+  const store = openStore();
+  // An import adds the animal.
+  cloudflare.fails = (event) => event === "staging: import" && store.exec(LINE) !== undefined;
+  const { output, errors } = await runScript(["scripts/load.ts", "staging", FILE]);
+  expect([errors, cloudflare.files]).toEqual(["", [expect.stringMatching(/^-- Part 1 .*\nINSERT .*;\n$/)]]);
+  const has = "has 1 animals up to the id 7\n";
+  const added = "1 animals added, 0 skipped (id or Idempotency-Key taken)";
+  expect(output).toContain(`is loaded.\n1 lines: ${added}; staging ${has}`);
+  const backup = await runScript(["scripts/backup.ts", "production", ".wrangler/backup.sql"]);
+  expect(backup.output).toBe(`Saved: .wrangler/backup.sql ${has}`);
+  expect(cloudflare.events).toEqual(["staging: query", "staging: import", "staging: query", "production: query"]);
+});
+
+it("npm run load goes on without a proof or a count, and says which part failed and why", async () => {
+  openStore();
+  cloudflare.fails = (event) => event.startsWith("staging: ");
+  const { status, output, errors } = await runScript(["scripts/load.ts", "staging", FILE]);
+  expect([status, output, cloudflare.events]).toEqual([1, "", ["staging: query", "staging: import"]]);
+  expect(errors).toContain("The file is not proven, because the tables of staging cannot be made here: ");
+  expect(errors).toContain("The animals of staging could not be counted: ");
+  expect(errors).toMatch(
+    /\nPart 1 \(.*\) is not loaded: .* as the test wants \[code: 7500\]\. Run the same command again\.\n$/,
+  );
+});
+
+it("npm run backup keeps a file that cannot be loaded under a different name", async () => {
+  openStore().exec(`PRAGMA ignore_check_constraints = ON; ${LINE.replace("sold", "lost")}`);
+  const { status, errors } = await runScript(["scripts/backup.ts", "staging", ".wrangler/backup.sql"]);
+  expect([status, errors]).toEqual([1, expect.stringContaining("\nLine 2: CHECK constraint failed: status IN")]);
+  expect(errors).toContain("\nThe backup is not proven, and is kept as .wrangler/backup.sql.unproven.\n");
+  expect(readdirSync(join(folder, ".wrangler")).filter((name) => /backup/.test(name))).toEqual(["backup.sql.unproven"]);
 });
 
 // Windows has no signals.
 it.skipIf(process.platform === "win32").each([
-  ["load", "staging: import", "README.md"],
+  ["load", "staging: import", FILE],
   ["backup", "staging: query", "saved.sql"],
 ])("npm run %s leaves no copy of animals after Ctrl-C", async (name, event, file) => {
+  openStore();
   const child = launch(process.execPath, [`scripts/${name}.ts`, "staging", file], folder, ENV);
   const copies = () => globSync("{.wrangler/load-*,*.partial}", { cwd: folder });
   let before: string[] = [];
