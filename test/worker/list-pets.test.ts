@@ -109,6 +109,15 @@ describe("listPets of one id", () => {
   });
 });
 
+it("listPets returns only animals that match all of its parameters", async () => {
+  const [rex, ada] = [await createPet(REX), await createPet(ADA)].map(({ text }) => JSON.parse(text));
+  for (const one of FILTERS)
+    for (const other of FILTERS.filter((name) => name !== one)) {
+      const path = `/v1/pets?${one}=${rex[one]}&${other}=${ada[other]}`;
+      expect((await call(path)).text, path).toBe("[]");
+    }
+});
+
 describe("listPets, pages", () => {
   it("keeps limit and status in the link", async () => {
     await insertRows(9);
