@@ -11,6 +11,3 @@ export const ROWS = {
   "createPet, repeated": { rows_read: 5, rows_written: 1 },
   getPet: { rows_read: 1, rows_written: 0 },
 };
-
-/** The rows that Cloudflare's free plan lets an account write in a day. */
-export const FREE_ROWS_WRITTEN = 100_000;

@@ -11,26 +11,23 @@ const SECRETS = join(ROOT, ".dev.vars");
 // Next to the local database, so that removing the store removes this too.
 const APPLIED = join(ROOT, ".wrangler/state/v3/d1/applied-migrations.txt");
 const { WRANGLER_COMMAND } = process.env;
-
 const isDev = WRANGLER_COMMAND === "dev";
 
 // Types need nothing of this, and an error in src/ must not stop `npm ci`, which makes them.
 if (WRANGLER_COMMAND === "types") process.exit();
-if (isDev) prepareLocalService();
+if (isDev) {
+  // What a fresh clone lacks: the local key and tables.
+  cpSync(`${SECRETS}.example`, SECRETS, { force: false });
+  applyLocalMigrations();
+}
 try {
-  // Nothing else here imports src/, where an error must not stop `wrangler dev`.
+  // Nothing else here imports src/, in which an error must not stop `wrangler dev`.
   (await import("./site.ts")).buildSite();
   if (isDev) await introduce();
 } catch (error) {
   // In `wrangler dev`, esbuild reports an error in the code best, but runs only if this step succeeds.
   if (!isDev) throw error;
   console.error("The site was not updated:", error);
-}
-
-/** Creates what a fresh clone lacks: the local key and tables. */
-function prepareLocalService(): void {
-  cpSync(`${SECRETS}.example`, SECRETS, { force: false });
-  applyLocalMigrations();
 }
 
 /** Prints what a newcomer needs. */

@@ -15,12 +15,12 @@ export const INVALID_TOKEN = `${CHALLENGE}, error="invalid_token"`;
 export const KEY_REQUIRED = "An API key is required: send it as Authorization: Bearer <API_KEY>.";
 export const KEY_INVALID = "The API key is not valid.";
 
-/** b64token (RFC 6750, section 2.1), with the flag that browsers give to a `pattern`. */
+/** RFC 6750, section 2.1, with the flag that browsers give to a `pattern`. */
 export const B64TOKEN = /[\w.~+\/\-]+=*/v;
-const KEY = RegExp(`^${B64TOKEN.source}$`);
 // Characters of a key, of one byte each. Guesses are not limited, so a key that can be guessed is not valid.
 const MIN_LENGTH = 16;
 const MAX_LENGTH = 512;
+const KEY = RegExp(`^(?=.{${MIN_LENGTH},${MAX_LENGTH}}$)${B64TOKEN.source}$`);
 
 /** The names of secrets that can have a key. The group is the caller: without the numbers after two underscores. */
 export const SECRET_NAME = /^(API_KEY(?:_(?!(?:__[0-9]+)+$)[A-Za-z0-9_]{1,56}?)??)(?:__[0-9]+)*$/;
@@ -114,8 +114,7 @@ const VALUE = `a key has ${MIN_LENGTH} to ${MAX_LENGTH} letters, digits and -._~
 
 export const whyIgnored = (name: string): string => `Secret ${name} is ignored: ${callerOf(name) ? VALUE : NAME}.`;
 
-export const isKey = (text: string): boolean =>
-  text.length >= MIN_LENGTH && text.length <= MAX_LENGTH && KEY.test(text);
+export const isKey = (text: string): boolean => KEY.test(text);
 
 const encoder = new TextEncoder();
 

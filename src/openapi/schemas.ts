@@ -63,12 +63,9 @@ export function queryParameters<Query>(
 ): Parameter[] {
   // The parsed value: an integer, not the text of a query.
   const { query: schema } = jsonSchemas({ ...schemasOf(components), query }, "output");
-  return Object.entries<string>(descriptions).map(([name, description]) => ({
-    name,
-    in: "query",
-    description,
-    schema: schema?.properties?.[name] ?? {},
-  }));
+  return Object.entries<string>(descriptions).map(([name, description]) => {
+    return { name, in: "query", description, schema: schema?.properties?.[name] ?? {} };
+  });
 }
 
 const schemasOf = (components: Record<string, Component>) => mapValues(components, ({ schema }) => schema);

@@ -6,13 +6,14 @@ import { posix } from "node:path";
 import { expect, it } from "vitest";
 import { unstable_readConfig as readConfig } from "wrangler";
 import { description } from "../../src/description.ts";
+import { whyIgnored } from "../../src/http/authentication.ts";
 import { BODY_LIMIT } from "../../src/http/body.ts";
 import { STATUS } from "../../src/http/errors.ts";
 import { RETRY_AFTER } from "../../src/http/rate-limit.ts";
 import { DEPRECATION_HEADERS, SUNSET } from "../../src/pets/deprecation.ts";
 import { INT64 } from "../../src/values/int64.ts";
 import { type DescribedOperation, describedHeaders, describedOperations } from "../conformance.ts";
-import { FREE_ROWS_WRITTEN, ROWS, rowsOfPage } from "../rows.ts";
+import { ROWS, rowsOfPage } from "../rows.ts";
 
 const { schemas } = description.components;
 
@@ -73,12 +74,14 @@ const days = dates.map((date) => date.toLocaleDateString("en-GB", { dateStyle: "
 const { maxLength = 0 } = schemas["NewPet"]?.properties?.["name"] ?? {};
 const codes = Map.groupBy(Object.entries(STATUS), ([, status]) => status);
 const CODES = Array.from(codes, ([status, all]) => `${status} ${all.map(([name]) => code(name)).join(", ")}`);
+const FREE_ROWS_WRITTEN = 100_000; // a day
 const ANIMALS_A_DAY = Math.floor(FREE_ROWS_WRITTEN / ROWS["createPet with an Idempotency-Key"].rows_written / 1000);
 
 it.each([
   ["docs/INTERFACE.md", RegExp(`^\\| \`name\` \\| At most ${maxLength.toLocaleString("en")} characters`, "m")],
   ["docs/INTERFACE.md", RegExp(`^\\| size of a body \\| At most ${BODY_LIMIT / 1024} KiB`, "m")],
   ["docs/INTERFACE.md", `| \`code\` | ${CODES.join("; ")} |`],
+  [".dev.vars.example", whyIgnored("API_KEY").replace("Secret API_KEY is ignored", "Each line is a secret")],
   ["README.md", `${ANIMALS_A_DAY},000 new animals a day`],
   ["docs/SETUP.md", `| rows written | ${FREE_ROWS_WRITTEN.toLocaleString("en")} a day`],
   ["src/site/guide.md", `The default is ${RATE}`],

@@ -151,7 +151,6 @@ it.each(PARAMETERS)("listPets accepts and rejects values of %s, which must be gi
 describe("listPets rejects", () => {
   it.each([
     ["limit=0&status=x&after=y", `limit ${LIMIT}; status ${STATUS}; after ${INT64_FORM}`],
-    ["after=1&limit=1&after=2", "after must be given only once"],
     ["Limit=1", unknown("Limit")],
     ["=1", unknown('""')],
     ["?limit=1", unknown("?limit")],
