@@ -15,31 +15,22 @@ const around = (text: string) =>
     text + c + text,
   ]);
 
-function expectAccepted(isAccepted: boolean, text: string, use: () => unknown): void {
-  if (isAccepted) expect(use, text).not.toThrow();
-  else expect(use, text).toThrow();
-}
+const KEYS = around("x".repeat(16));
+const useKey = (apiKey: string) => new AnimalStore({ baseUrl: "https://store.example/v1", apiKey });
 
-it("client.ts accepts exactly the characters of a key", () => {
-  const baseUrl = "https://store.example/v1";
-  for (const apiKey of around("x".repeat(16)))
-    expectAccepted(isKey(apiKey), apiKey, () => new AnimalStore({ baseUrl, apiKey }));
-});
+const LENGTHS = [0, 1, 56, 57].map((length) => `API_KEY_${"x".repeat(length)}`);
+const NAMES = ["", "API_KEY", "API_KEY_A__B", ...LENGTHS, ...around("API_KEY_A")];
+// A name with a number at its end is not a caller.
+const CALLERS = NAMES.filter((name) => [name, undefined].includes(callerOf(name)));
+const database = new DatabaseSync(":memory:");
+database.exec(TABLES);
+const insert = database.prepare("INSERT INTO pets (name, category_id, status, created_by) VALUES ('x', 1, 'sold', ?)");
 
-it("the table accepts exactly the callers of secrets", () => {
-  const database = new DatabaseSync(":memory:");
-  database.exec(TABLES);
-  const insert = database.prepare(
-    "INSERT INTO pets (name, category_id, status, created_by) VALUES ('x', 1, 'sold', ?)",
-  );
-  const edges = [
-    "",
-    "API_KEY",
-    "API_KEY_",
-    "API_KEY_A__B",
-    ...[56, 57].map((length) => `API_KEY_${"x".repeat(length)}`),
-  ];
-  // A name with a number at its end is not a caller.
-  for (const name of [...edges, ...around("API_KEY_A")].filter((name) => [name, undefined].includes(callerOf(name))))
-    expectAccepted(callerOf(name) === name, name, () => insert.run(name));
+it.each([
+  ["client.ts accepts exactly the characters of a key", KEYS, isKey, useKey],
+  ["the table accepts exactly the callers of secrets", CALLERS, callerOf, (name: string) => insert.run(name)],
+])("%s", (_, texts, isValid, use) => {
+  for (const text of texts)
+    if (isValid(text)) expect(() => use(text), text).not.toThrow();
+    else expect(() => use(text), text).toThrow();
 });
