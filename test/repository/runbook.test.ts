@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, it } from "vitest";
 import { experimental_getWranglerCommands as getWranglerCommands } from "wrangler";
+import { backupLines } from "../../scripts/backup.ts";
 import { TABLES } from "../tables.ts";
 
 const runbook = ["docs/OPERATIONS.md", "docs/SETUP.md"].map((page) => readFileSync(page, "utf8")).join("\n");
@@ -11,9 +12,9 @@ const runbook = ["docs/OPERATIONS.md", "docs/SETUP.md"].map((page) => readFileSy
 /** What an operator fills in. For <statement>, the runbook has some: this one names a trigger. */
 const VALUES: Record<string, string | undefined> = {
   caller: "API_KEY_SHOP",
-  file: "0002_pets_stay.sql",
   id: "1",
   ids: "1, 2",
+  migration: "0002_pets_stay.sql",
   name: "Ada",
   reason: "A test",
   statement: /`(DROP TRIGGER \w+)`/.exec(runbook)?.[1],
@@ -32,8 +33,17 @@ function openDatabase(): DatabaseSync {
   return database;
 }
 
+/** What `grep` finds in a backup for an animal that was removed. */
+function removedLine(): string {
+  const database = openDatabase();
+  database.exec("INSERT INTO pets (id, name, category_id, status) VALUES (3, 'Ada', 7, 'sold')");
+  const lines = [...backupLines("staging", (sql) => database.prepare(sql).all())];
+  const [, pattern = ""] = /grep -E '(.*)' <backup>/.exec(runbook) ?? [];
+  return lines.filter((line) => RegExp(pattern.replaceAll("<id>", "3")).test(line)).join("");
+}
+
 const procedures = runbook.split(/^##+ /m).flatMap((text) => {
-  const found = text.matchAll(/^ *npx .*--command "(.*)"$|^```sql\n(.*)$/gm);
+  const found = text.matchAll(/^ *`?npx .*--command "(.*)"|^```sql\n(.*)$/gm);
   const commands = Array.from(found, ([, command, sql = ""]) => command ?? sql);
   return commands.length === 0 ? [] : [{ procedure: text.replace(/\n[\s\S]*/, ""), commands }];
 });
@@ -43,7 +53,8 @@ it.each(procedures)("$procedure: each statement finds or changes rows, or change
   const state = database.prepare("SELECT total_changes() || ' ' || schema_version AS state FROM pragma_schema_version");
   for (const command of commands) {
     const before = state.get()?.["state"];
-    const rows = database.prepare(command.replaceAll(/<(\w+)>/g, (_, name) => VALUES[name] ?? `<${name}>`)).all();
+    const sql = command.replaceAll(/<(\w+)>/g, (_, name) => VALUES[name] ?? `<${name}>`);
+    const rows = database.prepare(sql.replace("$(cat <lines>)", removedLine)).all();
     expect(rows.length > 0 || state.get()?.["state"] !== before, command).toBe(true);
   }
 });
