@@ -85,17 +85,18 @@ export const successResponse = (description: string, content?: Content, headers:
   content,
 });
 
-/** An error: the message of its example, and for callers what it means and what to do. */
-type DescribedError = [code: ErrorCode, message: string, summary: string];
+/** An error: its message and, if that does not say what it means and what to do, a summary that does. */
+type DescribedError = [code: ErrorCode, message: string, summary?: string];
 
 /** The response with the status that these errors have. `headers`: in addition to the common ones. */
-export function errorResponse(errors: [DescribedError, ...DescribedError[]], headers: HeaderMap = {}): ResponseObject {
-  const [[first, , only]] = errors;
-  const examples = errors.map(([code, message, summary]) => {
+export function errorResponse(headers: HeaderMap, ...errors: [DescribedError, ...DescribedError[]]): ResponseObject {
+  const [[first, message, only = message]] = errors;
+  const examples = errors.map(([code, message, summary = message]) => {
     return [code, { summary, value: { code, message, status: STATUS[code] } }] as const;
   });
+  const summaries = examples.map(([code, { summary }]) => `\`${code}\`: ${summary}`);
   return {
-    description: errors.length === 1 ? only : errors.map(([code, , text]) => `\`${code}\`: ${text}`).join(" "),
+    description: errors.length === 1 ? only : summaries.join(" "),
     headers: { ...commonHeaders(STATUS[first]), ...headers },
     content: {
       "application/json": { schema: { $ref: "#/components/schemas/Error" }, examples: Object.fromEntries(examples) },
@@ -108,7 +109,7 @@ export function badRequest(summary: string, reject: () => unknown): ResponseObje
   try {
     reject();
   } catch (thrown) {
-    if (thrown instanceof ApiError) return errorResponse([["invalid_request", thrown.message, summary]]);
+    if (thrown instanceof ApiError) return errorResponse({}, ["invalid_request", thrown.message, summary]);
   }
   throw new Error("The example is not rejected.");
 }
@@ -124,63 +125,44 @@ export const internalError: DescribedError = [
     `\`${IDEMPOTENCY_HEADER}\` may have been stored: send it again with the same key.`,
 ];
 
-/** Of a create without an Idempotency-Key. */
-export const outcomeUnknown: DescribedError = [
-  "outcome_unknown",
-  FAILED.outcome_unknown,
-  `The service failed, and what was sent without an \`${IDEMPOTENCY_HEADER}\` may have been added. Look for it: ` +
-    "sending it again could add it twice.",
-];
-
 export const serviceUnavailable = (headers?: HeaderMap): ResponseObject =>
   errorResponse(
-    [
-      ["store_unavailable", FAILED.store_unavailable, `The store is temporarily unavailable. ${SEND_AGAIN}`],
-      ["closed", CLOSED, `The service is closed for maintenance, and the request was not carried out. ${SEND_AGAIN}`],
-    ],
     { ...headers, ...retryAfterHeader },
+    ["store_unavailable", FAILED.store_unavailable, `The store is temporarily unavailable. ${SEND_AGAIN}`],
+    ["closed", CLOSED, `The service is closed for maintenance, and the request was not carried out. ${SEND_AGAIN}`],
   );
 
 /** The errors that are the same for all operations. */
 export const sharedErrors = {
   Unauthorized: errorResponse(
-    [
-      ["api_key_missing", KEY_REQUIRED, "Send an API key as the bearer token, in the `Authorization` header."],
-      ["api_key_invalid", KEY_INVALID, "Check the API key: it must be complete, and one of this environment."],
-    ],
     challengeHeader,
+    ["api_key_missing", KEY_REQUIRED, "Send an API key as the bearer token, in the `Authorization` header."],
+    ["api_key_invalid", KEY_INVALID, "Check the API key: it must be complete, and one of this environment."],
   ),
-  Forbidden: errorResponse([
-    [
-      "plain_http",
-      PLAIN_HTTP,
-      "The request came over plain HTTP, so others may have read the API key. Use https, and ask the operator for a " +
-        "new key.",
-    ],
+  Forbidden: errorResponse({}, ["plain_http", PLAIN_HTTP]),
+  TooManyRequests: errorResponse(retryAfterHeader, [
+    "rate_limited",
+    TOO_MANY,
+    `Your rate limit is exceeded, and the request was not carried out. ${SEND_AGAIN}`,
   ]),
-  TooManyRequests: errorResponse(
-    [["rate_limited", TOO_MANY, `Your rate limit is exceeded, and the request was not carried out. ${SEND_AGAIN}`]],
-    retryAfterHeader,
-  ),
-  InternalError: errorResponse([internalError]),
+  InternalError: errorResponse({}, internalError),
   ServiceUnavailable: serviceUnavailable(),
 };
 
 /** The errors of requests that are not for an operation. Outside /v1, they need no key. */
 export const pathErrors: Record<string, ResponseObject> = {
-  404: errorResponse(
-    [["path_not_found", NOTHING_HERE, "Check the path, and the base URL before it."]],
-    optional(keyNameHeader),
-  ),
+  404: errorResponse(optional(keyNameHeader), [
+    "path_not_found",
+    NOTHING_HERE,
+    "Check the path, and the base URL before it.",
+  ]),
   405: errorResponse(
-    [
-      [
-        "method_not_allowed",
-        notAllowedMessage("DELETE", "GET, HEAD, OPTIONS"),
-        "The path does not support the method. `Allow` lists those that it supports: HEAD wherever there is GET.",
-      ],
-    ],
     { ...optional(keyNameHeader), Allow: header("The methods that the path supports.", { type: "string" }) },
+    [
+      "method_not_allowed",
+      notAllowedMessage("DELETE", "GET, HEAD, OPTIONS"),
+      "The path does not support the method. `Allow` lists those that it supports: HEAD wherever there is GET.",
+    ],
   ),
 };
 

@@ -2,7 +2,7 @@
 
 import * as z from "zod/mini";
 import { BODY_LIMIT, TOO_LARGE, unsupportedMessage } from "../http/body.ts";
-import { validated } from "../http/errors.ts";
+import { FAILED, validated } from "../http/errors.ts";
 import { IDEMPOTENCY_HEADER } from "../http/idempotency.ts";
 import { parseQuery } from "../http/query.ts";
 import {
@@ -10,7 +10,6 @@ import {
   errorResponse,
   internalError,
   jsonContent,
-  outcomeUnknown,
   type PathItem,
   serviceUnavailable,
   successResponse,
@@ -74,6 +73,14 @@ export const petComponents = {
   Pets: { schema: z.array(Pet) },
 };
 
+const acceptEncoding: HeaderMap = {
+  "Accept-Encoding": fixedHeader(
+    "Present on a 415 if the request body has a Content-Encoding: the only one that the service accepts (RFC 9110).",
+    "identity",
+    false,
+  ),
+};
+
 const deprecation: HeaderMap = {
   Deprecation: fixedHeader("When the operation was deprecated (RFC 9745).", DEPRECATION_HEADERS.Deprecation),
   Sunset: fixedHeader("When the operation will be removed (RFC 8594).", DEPRECATION_HEADERS.Sunset),
@@ -129,19 +136,14 @@ export const petPaths: Record<`/${string}`, PathItem> = {
         400: badRequest(`The body or the \`${IDEMPOTENCY_HEADER}\` is not valid. ${CORRECT}`, () =>
           validated(NewPetBody.safeParse(new TextEncoder().encode('{"categoryId":1}'))),
         ),
-        413: errorResponse([
-          ["body_too_large", TOO_LARGE, `${TOO_LARGE} Leave out unknown properties and white space.`],
+        413: errorResponse({}, [
+          "body_too_large",
+          TOO_LARGE,
+          `${TOO_LARGE} Leave out unknown properties and white space.`,
         ]),
-        415: errorResponse([["unsupported_media_type", UNSUPPORTED, UNSUPPORTED]], {
-          "Accept-Encoding": fixedHeader(
-            "Present on a 415 if the request body has a Content-Encoding: the only one that the service accepts " +
-              "(RFC 9110).",
-            "identity",
-            false,
-          ),
-        }),
-        422: errorResponse([["idempotency_key_used", KEY_USED, KEY_USED]], bookmarkHeader),
-        500: errorResponse([internalError, outcomeUnknown]),
+        415: errorResponse(acceptEncoding, ["unsupported_media_type", UNSUPPORTED]),
+        422: errorResponse(bookmarkHeader, ["idempotency_key_used", KEY_USED]),
+        500: errorResponse({}, internalError, ["outcome_unknown", FAILED.outcome_unknown]),
       },
     },
   },
@@ -165,16 +167,10 @@ export const petPaths: Record<`/${string}`, PathItem> = {
       ],
       responses: {
         200: successResponse("The animal.", jsonContent("Pet", REX), deprecation),
-        404: errorResponse([["id_not_found", UNKNOWN_ID, UNKNOWN_ID]], {
-          ...deprecation,
-          ...optional(bookmarkHeader),
-        }),
-        410: errorResponse(
-          [["operation_removed", REMOVED, "The operation was removed. `message` names its replacement."]],
-          deprecation,
-        ),
+        404: errorResponse({ ...deprecation, ...optional(bookmarkHeader) }, ["id_not_found", UNKNOWN_ID]),
+        410: errorResponse(deprecation, ["operation_removed", REMOVED]),
         // A failure of the operation itself has its headers.
-        500: errorResponse([internalError], optional(deprecation)),
+        500: errorResponse(optional(deprecation), internalError),
         503: serviceUnavailable(optional(deprecation)),
       },
     },
