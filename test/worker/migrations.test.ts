@@ -47,9 +47,39 @@ it.each(env.MIGRATIONS.slice(1))(
 );
 
 const FILES = import.meta.glob<string>("../../migrations/*.sql", { query: "?raw", import: "default", eager: true });
+const GUIDES = import.meta.glob<string>("../../docs/CONTRIBUTING.md", {
+  query: "?raw",
+  import: "default",
+  eager: true,
+});
+const TEMPLATES = Object.values(GUIDES).flatMap((guide) =>
+  Array.from(guide.matchAll(/^```sql\n((.*)\n[\s\S]*?)^```/gm), ([, sql = "", start = ""]) => [start, sql] as const),
+);
+
+it.each(TEMPLATES)("the template %s keeps the animals, what the table has, and the service", async (_, template) => {
+  const create = () => createPet(REX, { headers: { "Idempotency-Key": "key" } });
+  const rowsOf = async (sql: string) => (await env.DB.prepare(sql).all<Record<string, string>>()).results;
+  const animals = () => rowsOf("SELECT * FROM pets");
+  const parts = (...columns: string[]) =>
+    rowsOf(`SELECT ${columns} FROM sqlite_schema WHERE tbl_name = 'pets' ORDER BY type <> 'table', name`);
+  const { text } = await create();
+  const before = [await animals(), await parts("type", "name")];
+  const [table = "", ...others] = (await parts("sql")).map(({ sql = "" }) => sql);
+  const migration = template
+    .replace("<table>", table.replace("pets", "pets_new"))
+    .replace("<indexes and triggers>", others.join(";\n"));
+  await env.DB.prepare(migration).run();
+
+  expect([await animals(), await parts("type", "name")]).toMatchObject(before);
+  expect(await create()).toMatchObject({ status: 201, text });
+  for (const column of Object.keys((await animals())[0] ?? {})) {
+    const change = env.DB.prepare(`UPDATE pets SET ${column} = coalesce(${column}, '') || 1`);
+    await expect(change.run(), column).rejects.toThrow("Animals stay");
+  }
+});
 
 // What passes here, and has been seen to fail at Cloudflare, which takes a file apart in its own way.
-describe.each(Object.entries(FILES))("%s", (_, sql) => {
+describe.each([...Object.entries(FILES), ...TEMPLATES])("%s", (_, sql) => {
   const commentOrText = /(--.*|\/\*[\s\S]*?\*\/)|'[^']*'|"[^"]*"/g;
   const code = sql.replaceAll(commentOrText, "");
 
