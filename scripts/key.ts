@@ -4,12 +4,13 @@
 
 import { createHash } from "node:crypto";
 import { CHALLENGE, callerOf } from "../src/http/authentication.ts";
-import { CLOSED } from "../src/http/maintenance.ts";
+import type { ErrorCode } from "../src/http/errors.ts";
 import { KEY_NAME_HEADER } from "../src/http/responses.ts";
 import { parseBase } from "./environment.ts";
 import { readKey } from "./read-key.ts";
 
 const TIMEOUT = 30_000; // milliseconds
+const MAX_NAME = 100; // characters: to match thousands would take long
 
 const ANSWERS = {
   open: "The service is open to this key",
@@ -27,13 +28,14 @@ export async function askAboutKey(base: string, key: string): Promise<{ state: k
   });
   const { status } = response;
   const name = response.headers.get(KEY_NAME_HEADER) ?? "";
-  const caller = callerOf(name);
+  const caller = name.length > MAX_NAME ? undefined : callerOf(name);
   const isRefused = status === 401 && response.headers.get("WWW-Authenticate")?.startsWith(CHALLENGE);
-  const isClosed = caller && status === 503 && (await response.text()).includes(CLOSED);
+  const { code } = Object(status === 503 && (await response.json().catch(() => undefined)));
+  const isClosed = caller && code === ("closed" satisfies ErrorCode);
   const state = caller && status === 200 ? "open" : isClosed ? "closed" : isRefused ? "unknown" : "unexpected";
   const whose = caller ? `secret ${name}, caller ${caller}` : "no secret";
   const digits = createHash("sha256").update(key).digest("hex").slice(0, 8);
-  return { state, line: `${ANSWERS[state]}: status ${status}, ${whose} (${base}, key ${digits}…)` };
+  return { state, line: `${ANSWERS[state]}: status ${status}, ${whose} (${base}, SHA-256 ${digits}…)` };
 }
 
 if (import.meta.main) {

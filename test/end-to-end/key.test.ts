@@ -4,13 +4,13 @@ import { describe, expect, it, vi } from "vitest";
 import { isForTests, parseBase } from "../../scripts/environment.ts";
 import { askAboutKey } from "../../scripts/key.ts";
 import { readKey } from "../../scripts/read-key.ts";
-import { CLOSED } from "../../src/http/maintenance.ts";
 import { launch, onTerminal, outcome } from "../processes.ts";
 import { startServer } from "../server.ts";
 import { findService } from "./deployed-setup.ts";
 import { API_KEY, ORIGIN } from "./service.ts";
 
 const BASE = `${ORIGIN}/v1`;
+const CLOSED = '{"code":"closed"}';
 const NAMED = { "API-Key-Name": "API_KEY_SHOP__2__3" };
 
 describe("npm run key", () => {
@@ -20,12 +20,12 @@ describe("npm run key", () => {
     const { status, output, errors } = await run(API_KEY);
     // A deployment may be tested with API_KEY_ALICE__2, the second key of the caller API_KEY_ALICE.
     const line =
-      /^The service is open to this key: status 200, secret (API_KEY\w*?)(__\d+)?, caller \1 \(\S+, key \w{8}…\)$/m;
+      /^The service is open to this key: status 200, secret (API_KEY\w*?)(__\d+)?, caller \1 \(\S+, SHA-256 \w{8}…\)$/m;
     expect(output).toMatch(line);
     expect(errors).toBe("Using the API key in the environment variable API_KEY.\n");
     expect(status).toBe(0);
     // printf short | sha256sum
-    const unknown = `The service does not have this key: status 401, no secret (${BASE}, key f9b0078b…)\n`;
+    const unknown = `The service does not have this key: status 401, no secret (${BASE}, SHA-256 f9b0078b…)\n`;
     expect(await run("short")).toMatchObject({ status: 1, output: unknown });
   });
 
@@ -44,15 +44,23 @@ describe("npm run key", () => {
   it.each([
     [200, NAMED, "x", "open", `The service is open to this key: status 200, ${WHOSE}`],
     [503, NAMED, CLOSED, "closed", `The service is closed for maintenance: status 503, ${WHOSE}`],
-    [503, NAMED, "later", "unexpected", `Unexpected response: status 503, ${WHOSE}`],
+    [503, NAMED, "null", "unexpected", `Unexpected response: status 503, ${WHOSE}`],
+    [503, NAMED, "closed", "unexpected", `Unexpected response: status 503, ${WHOSE}`],
     [503, {}, CLOSED, "unexpected", "Unexpected response: status 503, no secret"],
+    [
+      200,
+      { "API-Key-Name": `API_KEY${"__1".repeat(40)}` },
+      "x",
+      "unexpected",
+      "Unexpected response: status 200, no secret",
+    ],
     [200, { "API-Key-Name": "\u009b2J" }, "x", "unexpected", "Unexpected response: status 200, no secret"],
     [401, { "WWW-Authenticate": "Basic" }, "x", "unexpected", "Unexpected response: status 401, no secret"],
     [302, { Location: BASE }, "", "unexpected", "Unexpected response: status 302, no secret"],
   ])("does not trust what answers with %i, %j and the body %s", async (status, headers, body, state, text) => {
     const { origin, close } = await startServer((_, response) => response.writeHead(status, headers).end(body));
     const base = `${origin}/v1`;
-    expect(await askAboutKey(base, "short")).toEqual({ state, line: `${text} (${base}, key f9b0078b…)` });
+    expect(await askAboutKey(base, "short")).toEqual({ state, line: `${text} (${base}, SHA-256 f9b0078b…)` });
     close();
     await expect(askAboutKey(base, "short")).rejects.toThrow(`${base} does not answer: `);
   });
