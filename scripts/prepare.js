@@ -4,16 +4,19 @@
 
 import { execSync } from "node:child_process";
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import "./other-settings.js"; // warns
 
 const LINK = "node_modules/.bin/node";
 const SOURCE = "scripts/node";
 const COPY = "node_modules/.node";
 
-// The Node that runs npm, and not always this script.
-const [, major, minor] = (/node\/v(\d+)\.(\d+)/.exec(process.env.npm_config_user_agent) ?? []).map(Number);
+// The Node that runs npm, and not always this script. It is not the user's if node_modules/.bin is first in their PATH.
+const { npm_config_user_agent, npm_node_execpath = "" } = process.env;
+const isOwn = /[\\/]node_modules[\\/]\.node[\\/]/.test(npm_node_execpath);
+const [, major, minor] = (/node\/v(\d+)\.(\d+)/.exec(npm_config_user_agent) ?? []).map(Number);
 // The commands need type stripping and import.meta.main. Without the latter, they would do nothing and succeed.
 const isNewEnough = major === 22 ? minor >= 18 : major === 24 ? minor >= 3 : major > 24;
-const own = isNewEnough ? undefined : installNode();
+const own = isNewEnough && !isOwn ? undefined : installNode();
 
 if (process.platform === "win32") {
   // Never removed: Windows fails if a batch file is gone when its command ends, and this one may run this script.

@@ -23,9 +23,9 @@ it.skipIf(IS_SKIPPED)(`installs and links the project's Node only if the user's 
   mkdirSync(join(folder, "node_modules/.bin"), { recursive: true });
   cpSync("scripts/node", join(folder, "scripts/node"), { recursive: true });
   writeFileSync(join(folder, "npm"), NPM, { mode: 0o755 });
-  const prepare = async (version: string, FAILS = "") => {
+  const prepare = async (version: string, FAILS = "", npm_node_execpath = "/usr/bin/node") => {
     const npm_config_user_agent = `npm/11.19.1 node/v${version} linux x64 workspaces/false`;
-    const env = { PATH: `${folder}:${process.env["PATH"]}`, npm_config_user_agent, FAILS };
+    const env = { PATH: `${folder}:${process.env["PATH"]}`, npm_config_user_agent, npm_node_execpath, FAILS };
     const { status } = await outcome(launch(process.execPath, [resolve("scripts/prepare.js")], folder, env));
     // False if the link leads to nothing, too.
     return [status, existsSync(join(folder, "node_modules/.bin/node"))];
@@ -33,6 +33,8 @@ it.skipIf(IS_SKIPPED)(`installs and links the project's Node only if the user's 
   expect(await prepare("20.20.2", "ci")).toEqual([1, false]);
   for (const version of ["22.17.1", "23.11.1", "24.2.0"]) expect(await prepare(version)).toEqual([0, true]);
   for (const version of ["22.18.0", "24.3.0", "25.0.0"]) expect(await prepare(version)).toEqual([0, false]);
+  // With node_modules/.bin first in the PATH, the project's own Node runs npm.
+  expect(await prepare("25.0.0", "", join(folder, "node_modules/.node/bin/node"))).toEqual([0, true]);
   // Without types, for example while wrangler.toml has an error, the packages are installed nevertheless.
   expect(await prepare("25.0.0", "run")).toEqual([0, false]);
   rmSync(folder, { recursive: true });
