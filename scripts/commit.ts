@@ -1,46 +1,46 @@
-// The commit that a folder is at. A deployment takes a commit, so that what serves can be named.
+// The commit that is deployed, and a copy of it with its own packages. A deployment is made from the copy, so whatever
+// this folder has, only the commit can be deployed. The copy is an archive: a clone of a partial clone, or a worktree
+// of a sparse one, can lack files without an error.
 
-import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { execFileSync, spawnSync } from "node:child_process";
+import { setTimeout as wait } from "node:timers/promises";
+import { ROOT } from "./wrangler.ts";
 
-const ROOT = join(import.meta.dirname, "..");
+const git = (root: string, ...args: string[]) =>
+  execFileSync("git", args, { cwd: root, encoding: "utf8", stdio: "pipe" }).trimEnd();
 
-/**
- * The first twelve digits of its hash. Throws if any file or package differs, if no repository has its root here, or
- * without Git.
- */
-export function requireCleanCommit(root = ROOT): string {
-  const git = (...args: string[]) => runGit(root, args);
+/** The first twelve digits of a commit's hash. Throws if no commit has this name, or no repository has its root here. */
+export function findCommit(name: string, root = ROOT): string {
   // An archive may have been unpacked inside a different repository.
-  if (git("rev-parse", "--show-prefix") !== "") throw new Error("This folder is not the root of a Git repository.");
-  const hash = git("rev-parse", "--short=12", "HEAD");
-  const generated = ":!src/worker-configuration.d.ts";
-  // What would be deployed and is not in the commit. An untracked migration would be applied, too.
-  const ignored = ["--others", "--ignored", "--exclude-standard", "--", "src", "migrations", generated];
-  const changed = [git("status", "--porcelain", "--untracked-files=all"), git("ls-files", ...ignored)].filter(Boolean);
-  const files = changed.join("\n");
-  if (files)
-    throw new Error(`A deployment takes a commit, and these files are not in it:\n${files}\nCommit or move them.`);
-  const packages = differingPackages(root).join("\n");
-  if (packages) throw new Error(`The installed packages differ from package-lock.json:\n${packages}\nRun npm ci.`);
-  return hash;
+  if (git(root, "rev-parse", "--show-prefix")) throw new Error("This folder is not the root of a Git repository.");
+  try {
+    return git(root, "rev-parse", "--verify", "--quiet", "--short=12", `${name}^{commit}`);
+  } catch {
+    throw new Error(`${name} is not a commit of this clone. To get new commits, run git fetch.`);
+  }
 }
 
-/** The packages of the commit that npm has not installed, or not with the same content. */
-function differingPackages(root: string): string[] {
-  const packagesIn = (lockFile: string): Record<string, { integrity?: string; optional?: boolean }> =>
-    JSON.parse(readFileSync(join(root, lockFile), "utf8")).packages;
-  const installed = packagesIn("node_modules/.package-lock.json");
-  return Object.entries(packagesIn("package-lock.json")).flatMap(([path, { integrity, optional }]) => {
-    const isLeftOut = optional && !installed[path]; // It may be for a different platform.
-    return isLeftOut || installed[path]?.integrity === integrity ? [] : [path];
-  });
+/** The commit of this folder. Throws if its wrangler.toml differs, because `setup` and `backup` read that. */
+export function currentCommit(root = ROOT): string {
+  const commit = findCommit("HEAD", root);
+  if (git(root, "hash-object", "wrangler.toml") === git(root, "rev-parse", "HEAD:wrangler.toml")) return commit;
+  throw new Error("wrangler.toml has changes that are not committed. Commit them, or undo them.");
 }
 
-/** What the command prints. Throws if Git is missing or fails. */
-function runGit(folder: string, args: string[]): string {
-  const { status, stdout, stderr, error } = spawnSync("git", args, { cwd: folder, encoding: "utf8" });
-  if (status !== 0) throw new Error(`git ${args[0]} failed: ${error?.message ?? stderr.trim()}`);
-  return stdout.trimEnd();
+/** The files that Git lists as changed or new. */
+export const uncommittedFiles = (): string => git(ROOT, "status", "--short").replaceAll("\n", ",");
+
+/** Fills an empty folder with the files of a commit. */
+export function extractCommit(commit: string, folder: string, root = ROOT): void {
+  const archive = execFileSync("git", ["archive", commit], { cwd: root, maxBuffer: Number.POSITIVE_INFINITY });
+  execFileSync("tar", ["-xf", "-"], { cwd: folder, input: archive });
+}
+
+/** Installs the packages of package-lock.json in a folder: from npm's cache or, if that lacks one, from the registry. */
+export async function installPackages(folder: string): Promise<void> {
+  const command = "npm ci --include=dev --ignore-scripts --no-audit --no-fund";
+  const run = (flags: string) => spawnSync(`${command} ${flags}`, { cwd: folder, shell: true, stdio: "inherit" });
+  if (run("--offline --silent").status === 0) return;
+  await wait(100); // Ctrl-C ends the first npm. Now it ends this program, before a second one starts.
+  if (run("--fetch-retries=0").status !== 0) throw new Error("npm failed, so nothing was deployed.");
 }

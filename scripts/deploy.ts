@@ -1,27 +1,25 @@
 // A deployment, from top to bottom: `npm run deploy` to staging and then to production, `npm run deploy:<environment>`
-// to one of them. It is Wrangler's own commands, with their own output, in an order in which each leaves a service that
-// works, and each can be repeated. So nothing is undone, and after any failure or interruption the same command
-// continues. What can be known to fail is tried first: the commit, the packages, and the API keys.
+// to one of them, at HEAD or `-- <commit>`. It is Wrangler's own commands in a copy of the commit, with their own output,
+// in an order in which each leaves a service that works, and each can be repeated. So nothing is undone, and after any
+// failure or interruption the same command continues. What can be known to fail is tried first: the commit, the API
+// keys, and the packages.
 
-import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { requireCleanCommit } from "./commit.ts";
-import { ENVIRONMENTS, type Environment } from "./environment.ts";
+import { currentCommit, extractCommit, findCommit, installPackages, uncommittedFiles } from "./commit.ts";
+import { ENVIRONMENTS, type Environment, parseBase, WITHOUT_ACCOUNT } from "./environment.ts";
 import { askAboutKey } from "./key.ts";
-import { readKey } from "./read-key.ts";
-import { servingCommit, waitUntilServed } from "./wait-for-commit.ts";
-import { runNode, wrangler } from "./wrangler.ts";
-
-const ROOT = join(import.meta.dirname, "..");
-const VITEST = join(ROOT, "node_modules/vitest/vitest.mjs");
-
-// The tests run many packages, Chromium and the programs of the guide, which must not get a workflow's token. (They
-// could read a person's login, which is in the home folder.)
-const CLOUDFLARE = Object.keys(process.env).filter((name) => /^(CLOUDFLARE|CF)_/.test(name));
-const WITHOUT_ACCOUNT = Object.fromEntries(CLOUDFLARE.map((name) => [name, undefined]));
+import { enterKey, readKey } from "./read-key.ts";
+import { removeAtExit } from "./remove-at-exit.ts";
+import { isCommit, PATIENCE, servingCommit, waitUntilServed } from "./wait-for-commit.ts";
+import { queryRows, ROOT, runNode, wrangler } from "./wrangler.ts";
 
 /** What each environment had before this run, and what serves now: the last lines, where they are read. */
 const summary: string[] = [];
+
+/** How to deploy the commit that served before, once callers may have the new one. */
+let wayBack = "";
 
 const NEXT = `Worker-Version in each response names the commit that serves. If callers get errors, see "Symptoms" in
 docs/OPERATIONS.md. Otherwise, correct the cause, and run the same command again.`;
@@ -33,8 +31,9 @@ const reportOf = (environment: Environment) => join(ROOT, `.wrangler/deployment-
 
 /** The base URL in a report. */
 function addressIn(report: string): string {
-  const lines = readFileSync(report, "utf8").trim().split("\n");
-  return baseUrlOf(lines.map((line) => JSON.parse(line)).find(({ type }) => type === "deploy").targets);
+  const lines = existsSync(report) ? readFileSync(report, "utf8").split("\n").filter(Boolean) : [];
+  const deployment = lines.map((line) => JSON.parse(line)).find(({ type }) => type === "deploy");
+  return parseBase(`The address in ${report}`, baseUrlOf(deployment?.targets ?? []));
 }
 
 /**
@@ -43,64 +42,75 @@ function addressIn(report: string): string {
  */
 async function tryKey(base: string, key: string, advice = ""): Promise<string> {
   const { state, line } = await askAboutKey(base, key).catch(({ message }) => ({ state: "silent", line: message }));
-  if (state === "unknown") throw new Error(line + advice);
+  if (state === "unknown") throw new Error(`${line}\nIs it a key of a different environment?${advice}`);
   console.log(line);
   return state;
 }
 
 /** Deploys the commit, tests it with an API key of the environment, and checks that it still serves after that. */
-async function deploy(environment: Environment, commit: string, key: string): Promise<void> {
+async function deploy(environment: Environment, commit: string, folder: string, key: string): Promise<void> {
   const section = ["--env", environment];
-  printStep(`${environment}: what serves, and the bookmark of the database`);
+  printStep(`${environment}: what serves, and the restore point of the database`);
   const report = reportOf(environment);
-  const serving = existsSync(report) ? await servingCommit(addressIn(report)) : "an unknown commit";
-  const info = wrangler(["d1", "time-travel", "info", "DB", ...section, "--json"], { output: "pipe" });
-  const { bookmark } = JSON.parse(info);
-  summary.push(`Before this run, ${environment} served ${serving}, and the bookmark was ${bookmark}.`);
+  const serving = existsSync(report) ? await servingCommit(addressIn(report)) : "an unknown commit (address not known)";
+  const pipes = { output: "pipe", errors: "pipe", folder } as const;
+  const { bookmark } = JSON.parse(wrangler(["d1", "time-travel", "info", "DB", ...section, "--json"], pipes));
+  summary.push(`Before this run, ${environment} served ${serving}, and the restore point was ${bookmark}.`);
   console.log(summary.at(-1));
 
   // The version that serves now must work with the new tables, too.
   printStep(`${environment}: migrations`);
-  requireCommit(commit);
-  wrangler(["d1", "migrations", "apply", "DB", ...section, "--remote"]);
+  wrangler(["d1", "migrations", "apply", "DB", ...section, "--remote"], { folder });
 
   printStep(`${environment}: commit ${commit}`);
-  requireCommit(commit);
-  const base = deployCode(environment, commit);
+  wayBack = `To go back: npm run deploy:${environment} -- ${serving}`;
+  if (!isCommit(serving) || serving === commit)
+    wayBack = `To go back: npm run deploy:${environment} -- <commit>, with the tag of an earlier deployment in
+npx wrangler deployments list --env ${environment} (a changed secret has no tag)`;
+  const base = deployCode(environment, commit, folder);
+  summary.push(animalsOf(environment, folder));
 
-  printStep(`${environment}: waiting until ${base} serves it, for at most three minutes`);
+  const minutes = `for at most ${PATIENCE / 60_000} minutes`;
+  printStep(`${environment}: waiting until ${base} serves it, ${minutes}`);
   await waitUntilServed(base, commit);
-  const isClosed = (await tryKey(base, key)) === "closed";
+  if ((await tryKey(base, key)) === "closed")
+    summary.push(`${environment} is closed, so it cannot be tested. Callers get 503: open it with
+npx wrangler secret delete MAINTENANCE --env ${environment}`);
 
   const mode = environment === "staging" ? "deployed" : "smoke"; // vitest.config.ts
   const tests = { deployed: "all tests, which leave animals", smoke: "the smoke test, which reads (staging runs all)" };
   printStep(`${environment}: ${tests[mode]}`);
+  const env = { ...WITHOUT_ACCOUNT, SERVICE_URL: base, API_KEY: key };
   try {
-    runNode([VITEST, "run", "--mode", mode], { env: { ...WITHOUT_ACCOUNT, SERVICE_URL: base, API_KEY: key } });
+    runNode([join(folder, "node_modules/vitest/vitest.mjs"), "run", "--mode", mode], { env, folder });
   } catch {
     throw new Error('The tests failed. If a migration is the cause, see "Undo a migration" in docs/OPERATIONS.md.');
   }
 
-  printStep(`${environment}: checking that ${base} still serves it, for at most three minutes`);
+  printStep(`${environment}: checking that ${base} still serves it, ${minutes}`);
   await waitUntilServed(base, commit);
-  summary.push(`${environment} serves commit ${commit} at ${base}${isClosed ? " (closed, so not tested)" : ""}`);
+  summary.push(`${environment} serves commit ${commit} at ${base}`);
+  wayBack = "";
 }
 
-/** Throws unless the folder is still at this commit: the tests in staging take a while. */
-function requireCommit(commit: string): void {
-  if (requireCleanCommit() !== commit)
-    throw new Error(`The deployment began at commit ${commit}, and this folder is at a different one now.`);
+/** What the environment has before its tests: by the greatest id, which also shows a backup that was not loaded. */
+function animalsOf(environment: Environment, folder: string): string {
+  try {
+    const last = queryRows(environment, "SELECT CAST(max(id) AS TEXT) AS last FROM pets", folder)[0]?.["last"];
+    return last ? `${environment} had animals up to the id ${last}` : `${environment} has no animals`;
+  } catch (failure) {
+    console.error((failure as Error).message);
+    return `The animals of ${environment} cannot be read.`;
+  }
 }
 
 /** Builds and deploys the code, which names its commit. Returns the base URL that Wrangler reports. */
-function deployCode(environment: Environment, commit: string): string {
-  const report = reportOf(environment);
-  const next = `${report}.new`;
-  rmSync(next, { force: true }); // Wrangler appends.
-  const env = { WRANGLER_OUTPUT_FILE_PATH: next };
-  wrangler(["deploy", "--env", environment, "--tag", commit, "--define", `COMMIT:"${commit}"`], { env });
-  const base = addressIn(next);
-  renameSync(next, report);
+function deployCode(environment: Environment, commit: string, folder: string): string {
+  const report = join(folder, `deployment-${environment}.jsonl`);
+  const env = { WRANGLER_OUTPUT_FILE_PATH: report };
+  wrangler(["deploy", "--env", environment, "--tag", commit, "--define", `COMMIT:"${commit}"`], { env, folder });
+  const base = addressIn(report);
+  cpSync(report, reportOf(environment));
   return base;
 }
 
@@ -121,7 +131,7 @@ async function readKeys(environment?: Environment): Promise<[Environment, string
   const staging = await readKey("API key of staging");
   // The variable API_KEY has staging's.
   const unattended = "without one, run npm run deploy:staging, and then npm run deploy:production";
-  const production = await readKey("API key of production", {}, `enter it on a terminal (${unattended})`);
+  const production = await enterKey("API key of production", `enter it on a terminal (${unattended})`);
   if (production === staging) throw new Error("Production must not have an API key of staging.");
   return [
     ["staging", staging],
@@ -131,24 +141,33 @@ async function readKeys(environment?: Environment): Promise<[Environment, string
 
 if (import.meta.main) {
   try {
-    const [name, ...more] = process.argv.slice(2);
-    const environment = ENVIRONMENTS.find((known) => known === name);
-    if (more.length > 0 || (name !== undefined && !environment))
-      throw new Error("usage: npm run deploy, or npm run deploy:<environment>");
-    const commit = requireCleanCommit();
+    const args = process.argv.slice(2);
+    const environment = ENVIRONMENTS.find((known) => known === args[0]);
+    const [name, ...more] = args.slice(environment ? 1 : 0);
+    if (more.length > 0 || name === "" || name?.startsWith("-"))
+      throw new Error(`usage: npm run deploy -- [<commit>], or npm run deploy:<environment> -- [<commit>]`);
+    const commit = name ? findCommit(name) : currentCommit();
+    if (!name && uncommittedFiles()) console.error(`Not committed, so not deployed: ${uncommittedFiles()}`);
     const keys = await readKeys(environment);
     for (const [each, key] of keys) {
       const report = reportOf(each);
       if (!existsSync(report)) continue;
       const base = addressIn(report);
       printStep(`${each}: trying the API key at ${base}`);
-      await tryKey(base, key, `\nIf it rejects every key, remove ${report}, and run this again.`);
+      await tryKey(base, key, `\nIf the service rejects every key, remove ${report}, and run this again.`);
     }
-    for (const [each, key] of keys) await deploy(each, commit, key);
+
+    printStep(`a copy of commit ${commit}, with its packages`);
+    const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
+    removeAtExit(folder);
+    extractCommit(commit, folder);
+    await installPackages(folder);
+    for (const [each, key] of keys) await deploy(each, commit, folder, key);
     console.log(`\n${summary.join("\n")}`);
   } catch (failure) {
     console.error(`\n${[...summary, (failure as Error).message].join("\n")}`);
     if (summary.length > 0) console.error(NEXT);
+    if (wayBack) console.error(wayBack);
     process.exitCode = 1;
   }
 }

@@ -7,6 +7,10 @@ export type Environment = (typeof ENVIRONMENTS)[number];
 /** What commands call the database of the local service. */
 export const LOCAL = "local";
 
+const secrets = Object.keys(process.env).filter((name) => /^(CLOUDFLARE_|CF_|API_KEY$)/.test(name));
+/** Keeps them from programs that run many packages. It prevents accidents: packages could read those of the parent. */
+export const WITHOUT_ACCOUNT = Object.fromEntries(secrets.map((name) => [name, undefined]));
+
 /** The arguments of `npm run <command> -- <environment> <file>`. Throws with the usage. */
 export function parseArguments(command: string): { environment: string; file: string } {
   const [environment = "", file = "", ...more] = process.argv.slice(2);

@@ -3,9 +3,11 @@
 
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { requireCleanCommit } from "./commit.ts";
+import { join } from "node:path";
+import { currentCommit } from "./commit.ts";
 import { ENVIRONMENTS, type Environment } from "./environment.ts";
-import { WRANGLER_TOML, wrangler } from "./wrangler.ts";
+import { OTHER_SETTINGS } from "./other-settings.js";
+import { ROOT, wrangler } from "./wrangler.ts";
 
 const USAGE = `usage: npm run setup -- [${ENVIRONMENTS.join("|")}] --location=<place>, or --jurisdiction=<place>
 Where data is stored cannot be changed later. A location is a request: weur, eeur (Western and Eastern Europe), wnam,
@@ -15,11 +17,12 @@ const PLACE = /^--(location=(weur|eeur|wnam|enam|apac|oc)|jurisdiction=(eu|us|fe
 
 /** The name of a database in wrangler.toml. Throws if the place next to it is different. */
 function databaseOf(environment: Environment, place: string): string {
-  const [, section = ""] = readFileSync(WRANGLER_TOML, "utf8").split(`[[env.${environment}.d1_databases]]`);
-  const [, name = "", recorded] = /^database_name = "(.+)" # (.+)$/m.exec(section) ?? [];
+  const tables = readFileSync(join(ROOT, "wrangler.toml"), "utf8").split(/^(?=\[)/m);
+  const table = tables.find((text) => text.startsWith(`[[env.${environment}.d1_databases]]`)) ?? "";
+  const [, name = "", recorded = "no place"] = /^database_name = "(.+)" # (.+)$/m.exec(table) ?? [];
   if (recorded === place) return name;
-  throw new Error(`wrangler.toml has ${recorded} next to the database of ${environment}, for whoever creates it again.
-If you mean ${place}, write that there, commit it, and run this again.`);
+  throw new Error(`wrangler.toml records ${recorded} for ${environment}; you asked for ${place}.
+Change that comment, commit, and run this again.`);
 }
 
 const hasName = (list: string, name: string): boolean =>
@@ -44,10 +47,15 @@ function setUp(environment: Environment, place: string, databases: string): void
     throw new Error(`${environment} has an API key, but not ${name}: see "A deleted database" in docs/OPERATIONS.md.`);
   // After an empty line, Wrangler suggests to paste an id, which is valid only in this account.
   if (!hasDatabase) console.log(wrangler(["d1", "create", name, place], { output: "pipe" }).trim().split("\n\n")[0]);
-  if (isKeySet) return;
-  const key = randomBytes(32).toString("base64url");
-  // Printed first, so that no key is set that nobody knows.
-  console.log(`\nAPI key of ${environment}: ${key}\n`);
+  else console.log(`${environment} has the database ${name}.`);
+  if (isKeySet) console.log(`${environment} has an API key, which stays as it is.`);
+  else setKey(environment, randomBytes(32).toString("base64url"));
+}
+
+/** Prints the key first, so that no key is set that nobody knows. */
+function setKey(environment: Environment, key: string): void {
+  console.log(`\nAPI key of ${environment}: ${key}
+Save it: it cannot be read again, and replaces one that an earlier run has printed.\n`);
   wrangler(["secret", "put", "API_KEY", "--env", environment], { input: key });
 }
 
@@ -56,15 +64,14 @@ try {
   const place = args.find((arg) => PLACE.test(arg));
   const named = ENVIRONMENTS.filter((environment) => args.includes(environment));
   if (!place || args.length > named.length + 1) throw new Error(USAGE);
-  requireCleanCommit();
+  if (OTHER_SETTINGS) throw new Error("Move this clone to a different folder, and run this again.");
   const environments = named.length > 0 ? named : ENVIRONMENTS;
   for (const environment of environments) databaseOf(environment, place);
+  currentCommit(); // throws if wrangler.toml was changed
   const databases = wrangler(["d1", "list", "--json"], { output: "pipe" });
   for (const environment of environments) setUp(environment, place, databases);
   const next = named.length === 1 ? `deploy:${named}` : "deploy";
-  console.log(`
-Save any API key that is printed above: it cannot be read again, and replaces one that an earlier run has printed.
-Then: npm run ${next}`);
+  console.log(`\nThen: npm run ${next}`);
 } catch (failure) {
   console.error((failure as Error).message);
   process.exitCode = 1;

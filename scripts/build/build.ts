@@ -4,6 +4,7 @@
 import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
+import { WITHOUT_ACCOUNT } from "../environment.ts";
 import { wrangler } from "../wrangler.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -20,6 +21,8 @@ if (isDev) {
   cpSync(`${SECRETS}.example`, SECRETS, { force: false });
   applyLocalMigrations();
 }
+// Wrangler passes them on, and what follows imports packages.
+for (const name in WITHOUT_ACCOUNT) delete process.env[name];
 try {
   // Nothing else here imports src/, in which an error must not stop `wrangler dev`.
   (await import("./site.ts")).buildSite();

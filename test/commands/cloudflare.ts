@@ -1,10 +1,11 @@
-// A copy of the project that deploys with the real Git, Wrangler and Vitest, to a server that is both Cloudflare's API
-// and the environments. One test that reports that it ran replaces those over HTTP. It starts and ends with the test
-// file that imports this.
+// A copy of the project that deploys with the real Git, tar, Wrangler and Vitest, to a server that is both Cloudflare's
+// API and the environments. One test that reports that it ran replaces those over HTTP, and a script npm, which links
+// the packages of this project. It starts and ends with the test file that imports this.
 
 import { createHash } from "node:crypto";
-import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join, resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { text } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
@@ -28,8 +29,14 @@ export const cloudflare = {
   serving: {} as Record<string, string | undefined>,
   /** What was uploaded last: a form with the metadata, the script and its source map. */
   upload: "",
-  /** The files of SQL that were uploaded. */
+  /** The statements of the last query, and the files of SQL that were uploaded. */
+  query: "",
   files: [] as string[],
+  /** The accounts that were named. */
+  accounts: new Set<string>(),
+  /** Whether both services are closed, and the greatest id of their animals. */
+  isClosed: false,
+  lastId: null as string | null,
   /** The names of the databases. */
   databases: [] as string[],
   /** What answers queries. Without it, the answer is no rows. */
@@ -38,8 +45,10 @@ export const cloudflare = {
   keys: {} as Record<string, string>,
 };
 beforeEach(() => {
-  Object.assign(cloudflare, { events: [], fails: () => false, upload: "", files: [], store: undefined });
-  cloudflare.serving = { staging: "earlier", production: "earlier" };
+  Object.assign(cloudflare, { events: [], fails: () => false, upload: "", query: "", files: [] });
+  Object.assign(cloudflare, { isClosed: false, lastId: null, store: undefined });
+  cloudflare.accounts.clear();
+  cloudflare.serving = { staging: "ea411e4ea411", production: "ea411e4ea411" };
   cloudflare.databases = ["animal-store-staging", "animal-store-production"];
   cloudflare.keys = { staging: "a-key", production: "a-key" };
   rmSync(join(folder, ".wrangler"), { recursive: true, force: true });
@@ -47,7 +56,7 @@ beforeEach(() => {
 });
 
 /** Records an event. Returns whether it succeeds. */
-function happens(event: string): boolean {
+function record(event: string): boolean {
   const [environment = ""] = event.split(" ");
   const last = cloudflare.events.findLast((earlier) => earlier.startsWith(environment));
   if (last !== event) cloudflare.events.push(event);
@@ -100,9 +109,12 @@ const { origin, close } = await startServer(async (request, response) => {
   const [, path = ""] = /^\/client\/v4(\/.*)/.exec(url) ?? [];
   if (path) {
     const [, event] = API_EVENTS.find(([pattern]) => pattern.test(`${method} ${path}`)) ?? [];
-    const code = event && !happens(`${environment}: ${event}`) ? 7500 : refusalOf(event, environment, body);
+    const code = event && !record(`${environment}: ${event}`) ? 7500 : refusalOf(event, environment, body);
     const success = code === undefined;
+    const [, account] = /^\/accounts\/([^/]+)/.exec(path) ?? [];
+    if (account) cloudflare.accounts.add(account);
     if (event === "upload") cloudflare.upload = body;
+    if (event === "query") cloudflare.query += body;
     const [, commit] = /\[VERSION_HEADER\]: .*?"(\w+)",?$/m.exec(cloudflare.upload) ?? [];
     if (event === "live") cloudflare.serving[environment] = commit;
     if (success && event === "new database") cloudflare.databases.push(JSON.parse(body).name);
@@ -110,7 +122,9 @@ const { origin, close } = await startServer(async (request, response) => {
     const rows = event === "query" ? (cloudflare.store?.prepare(JSON.parse(body).sql).all() ?? []) : [];
     const lists: Record<string, object[]> = {
       databases: cloudflare.databases.map((name) => ({ name })),
-      query: [{ success, meta: {}, results: rows }],
+      query: [
+        { success, meta: {}, results: body.includes('"SELECT CAST(max(id)') ? [{ last: cloudflare.lastId }] : rows },
+      ],
       secrets: [{ name: "API_KEY" }],
     };
     const result = lists[event ?? ""] ?? resultFor(`animal-store-${environment}`, body);
@@ -122,12 +136,12 @@ const { origin, close } = await startServer(async (request, response) => {
     // Wrangler compares this.
     return response.setHeader("ETag", createHash("md5").update(body).digest("hex")).end();
   }
-  if (method === "POST") return response.writeHead(happens(body) ? 200 : 500).end();
+  if (method === "POST") return response.writeHead(record(body) ? 200 : 500).end();
   response.setHeader("Worker-Version", String(cloudflare.serving[environment]));
   if (cloudflare.serving[environment] === "broken") return response.writeHead(500).end();
   const key = headers.authorization;
-  if (happens(`${environment}: which ${key ? "key" : "commit"}?`) && key)
-    return response.setHeader("API-Key-Name", "API_KEY").end("[]");
+  if (record(`${environment}: which ${key ? "key" : "commit"}?`) && key)
+    return response.writeHead(cloudflare.isClosed ? 503 : 200, { "API-Key-Name": "API_KEY" }).end('{"code":"closed"}');
   return response.writeHead(401, { "WWW-Authenticate": CHALLENGE }).end();
 });
 
@@ -148,25 +162,52 @@ const REPORTING_TEST = `
   });
   it.skip("is skipped (SKIPPED: for a reason)", () => {});`;
 
+const NPM = `
+  import { symlinkSync } from "node:fs";
+  const body = \`npm: \${process.argv.slice(2).join(" ")}\`;
+  if (!(await fetch("${origin}", { method: "POST", body })).ok) process.exit(1);
+  symlinkSync(${JSON.stringify(resolve("node_modules"))}, "node_modules", "junction");`;
+
+// Instead of the page, which nothing here needs. The build must not have the account.
+const SITE = `
+  import { mkdirSync } from "node:fs";
+  export const buildSite = () => mkdirSync("dist/site", { recursive: true });
+  if (Object.keys(process.env).some((name) => /^(CLOUDFLARE_|CF_|API_KEY$)/.test(name))) process.exit(1);`;
+
 export const folder = copyProject();
 export const place = (file: string, content = "") => writeFileSync(join(folder, file), content);
+
+/** Replaces a part of a file. Throws if the file does not have it. */
+export function edit(file: string, part: string | RegExp, replacement: string): void {
+  const text = readFileSync(join(folder, file), "utf8");
+  if (text.search(part) < 0) throw new Error(`${file} does not have ${part}.`);
+  place(file, text.replace(part, replacement));
+}
+
+// Where programs make temporary files, and where npm is.
+const temporary = mkdtempSync(join(tmpdir(), "animal-store-"));
+writeFileSync(join(temporary, "npm"), '#!/bin/sh\nexec node "$0.mjs" "$@"\n', { mode: 0o755 });
+writeFileSync(join(temporary, "npm.cmd"), '@node "%~dp0npm.mjs" %*\r\n');
+writeFileSync(join(temporary, "npm.mjs"), NPM);
 
 for (const file of globSync("test/end-to-end/*.test.ts", { cwd: folder })) rmSync(join(folder, file));
 place("test/end-to-end/smoke.test.ts", REPORTING_TEST);
 place("redirect-fetch.mjs", REDIRECT_FETCH);
+place("scripts/build/site.ts", SITE);
 // A second instead of three minutes.
-const waiting = readFileSync("scripts/wait-for-commit.ts", "utf8");
-place("scripts/wait-for-commit.ts", waiting.replace(/(?<=PATIENCE = )[\d_]+/, "1_000"));
-// Nothing here needs the page.
-place("scripts/build/build.ts");
-mkdirSync(join(folder, "dist/site"), { recursive: true });
+edit("scripts/wait-for-commit.ts", /(?<=PATIENCE = )[\d_]+/, "1_000");
 git(folder, "init", "--quiet");
+place(".git/info/exclude", "node_modules\n"); // In .gitignore, it is a folder, and here a link.
 export const commit = commitAll(folder);
 
 afterAll(() => {
   close();
   removeProject(folder);
+  removeProject(temporary);
 });
+
+/** The copies of commits that are still there. */
+export const copies = () => globSync("animal-store-*", { cwd: temporary });
 
 /** Where Wrangler would write what it prints. */
 export const LOGS = join(folder, ".wrangler/logs");
@@ -180,6 +221,9 @@ export const ENV = {
   CLOUDFLARE_API_TOKEN: "none",
   CLOUDFLARE_EMAIL: "none",
   NODE_OPTIONS: `--import ${pathToFileURL(join(folder, "redirect-fetch.mjs"))}`,
+  PATH: `${temporary}${delimiter}${process.env["PATH"]}`,
+  TEMP: temporary,
+  TMPDIR: temporary,
   WRANGLER_CI_OVERRIDE_NAME: "a-different-worker",
   WRANGLER_LOG_PATH: LOGS,
 };

@@ -1,10 +1,11 @@
-// Which commit a folder is at, with the real Git, and whether it has the packages of that commit.
+// Which commit is deployed, and that its copy is complete, with the real Git and tar.
 
 import { mkdirSync, mkdtempSync, realpathSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { requireCleanCommit } from "../../scripts/commit.ts";
+import { currentCommit, extractCommit, findCommit } from "../../scripts/commit.ts";
 import { removeProject } from "../dev-server.ts";
 import { commitAll, git } from "../git.ts";
 
@@ -12,9 +13,8 @@ let folder: string;
 beforeEach(() => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), "animal-store-")));
   git(folder, "init", "--quiet");
-  place(".gitignore", ".env\n*.local.sql\n/src/worker-configuration.d.ts\n/dist/\n/node_modules/\n");
-  placePackages("package-lock.json", {});
-  placePackages("node_modules/.package-lock.json", {});
+  place(".gitattributes", "* text=auto eol=lf\n");
+  place("wrangler.toml", 'name = "animal-store"\n');
 });
 afterEach(() => {
   vi.unstubAllEnvs();
@@ -26,44 +26,51 @@ function place(file: string, text = "") {
   writeFileSync(join(folder, file), text);
 }
 
-const placePackages = (lockFile: string, packages: object) => place(lockFile, JSON.stringify({ packages }));
-
-const check = () => requireCleanCommit(folder);
-
-it("takes a folder without changes, and lists the files that are not in the commit", () => {
-  expect(check).toThrow("git rev-parse failed: ");
-  const hash = commitAll(folder);
-  // These are not deployed.
-  for (const file of ["src/worker-configuration.d.ts", "dist/index.html", ".env"]) place(file);
-  expect(check()).toBe(hash);
-  expect(hash).toMatch(/^[0-9a-f]{12}$/);
-  // An untracked migration is applied, too, and an ignored one.
-  for (const file of ["migrations/0003.sql", "src/.env", "migrations/0004.local.sql"]) place(file);
-  const files = "?? migrations/0003.sql\nmigrations/0004.local.sql\nsrc/.env";
-  expect(check).toThrow(`these files are not in it:\n${files}\nCommit or move them.`);
+it("finds a commit by any of its names", () => {
+  expect(() => findCommit("HEAD", folder)).toThrow("HEAD is not a commit of this clone.");
+  const commit = commitAll(folder);
+  git(folder, "tag", "--annotate", "--message", "a tag", "v1");
+  for (const name of ["HEAD", "v1", commit.slice(0, 7)]) expect(findCommit(name, folder)).toBe(commit);
+  expect(commit).toMatch(/^[0-9a-f]{12}$/);
+  for (const name of ["no-commit", git(folder, "rev-parse", "HEAD^{tree}")])
+    expect(() => findCommit(name, folder)).toThrow(
+      `${name} is not a commit of this clone. To get new commits, run git`,
+    );
 });
 
-it("takes only the packages of package-lock.json, of which optional ones may be absent", () => {
-  const [zod, fsevents] = [{ integrity: "sha512-1" }, { integrity: "sha512-2", optional: true }];
-  placePackages("package-lock.json", { "": {}, "node_modules/zod": zod, "node_modules/fsevents": fsevents });
-  commitAll(folder);
-  const having = (installed: object) => {
-    placePackages("node_modules/.package-lock.json", installed);
-    return check;
-  };
-  expect(having({ "node_modules/zod": zod, "node_modules/fsevents": fsevents })).not.toThrow();
-  expect(having({ "node_modules/zod": zod })).not.toThrow();
-  const message = "The installed packages differ from package-lock.json:\nnode_modules/zod\n";
-  expect(having({})).toThrow(`${message}Run npm ci.`);
-  expect(having({ "node_modules/zod": { link: true } })).toThrow(`${message}Run npm ci.`);
-  const other = { integrity: "sha512-3" };
-  const both = having({ "node_modules/zod": other, "node_modules/fsevents": other });
-  expect(both).toThrow(`${message}node_modules/fsevents\nRun npm ci.`);
+it("takes wrangler.toml only as it was committed, also if Git was told to skip it", () => {
+  const commit = commitAll(folder);
+  place("README.md");
+  place("wrangler.toml", 'name = "animal-store"\r\n');
+  expect(currentCommit(folder)).toBe(commit);
+  place("wrangler.toml", 'name = "a-second-store"\n');
+  git(folder, "update-index", "--skip-worktree", "wrangler.toml");
+  expect(() => currentCommit(folder)).toThrow("wrangler.toml has changes that are not committed.");
 });
 
 it("takes no folder that is not the root of a repository, or whose Git does not work", () => {
   place("archive/README.md");
-  expect(() => requireCleanCommit(join(folder, "archive"))).toThrow("This folder is not the root of a Git repository.");
+  const find = () => findCommit("HEAD", join(folder, "archive"));
+  expect(find).toThrow("This folder is not the root of a Git repository.");
   vi.stubEnv("PATH", "");
-  expect(check).toThrow("git rev-parse failed: spawnSync git ENOENT");
+  expect(find).toThrow("spawnSync git ENOENT");
+});
+
+it.each([
+  ["partial", "--filter=blob:none", "--no-checkout"],
+  ["shallow", "--depth=1"],
+  ["sparse", "--sparse"],
+])("copies all files of a commit from a %s clone", (_, ...flags) => {
+  const earlier = commitAll(folder);
+  for (const file of ["README.md", "migrations/0001.sql", ".ci/run"]) place(file, file);
+  const commit = commitAll(folder);
+  git(folder, "config", "uploadpack.allowFilter", "true");
+  git(folder, "clone", "--quiet", ...flags, pathToFileURL(folder).href, "clone");
+  const [clone, copy] = [join(folder, "clone"), join(folder, "copy")];
+  mkdirSync(copy);
+  extractCommit(findCommit(commit, clone), copy, clone);
+  git(copy, "init", "--quiet");
+  git(copy, "add", "--all");
+  expect(git(copy, "write-tree")).toBe(git(folder, "rev-parse", `${commit}^{tree}`));
+  if (flags.includes("--depth=1")) expect(() => findCommit(earlier, clone)).toThrow("is not a commit of this clone.");
 });

@@ -1,28 +1,31 @@
 // Deployments, to a server that replaces Cloudflare: in which order they do what, and where they stop.
 
 import { existsSync, globSync, readdirSync, rmSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { git } from "../git.ts";
+import { commitAll, git } from "../git.ts";
 import { launch, onTerminal, outcome } from "../processes.ts";
 import { TABLES } from "../tables.ts";
-import { cloudflare, commit, ENV, folder, haveDeployed, LOGS, place, runScript } from "./cloudflare.ts";
+import { cloudflare, commit, copies, ENV, edit, folder, haveDeployed, LOGS, place, runScript } from "./cloudflare.ts";
 
-const deploy = (environment: string, env: NodeJS.Dict<string> = {}) =>
-  runScript(["scripts/deploy.ts", environment], env);
+const deploy = (environment: string, env: NodeJS.Dict<string> = {}, ...more: string[]) =>
+  runScript(["scripts/deploy.ts", environment, ...more], env);
+
+const IN_PRODUCTION = { API_KEY: "key-of-production" };
 
 /** To both environments at once. */
-const deployToEach = () => Promise.all([deploy("staging"), deploy("production", { API_KEY: "key-of-production" })]);
+const deployToEach = () => Promise.all([deploy("staging"), deploy("production", IN_PRODUCTION)]);
 
 const NEXT = '\nWorker-Version in each response names the commit that serves. If callers get errors, see "Symptoms" in';
 
 const BEFORE_UPLOAD = ["bookmark", "query"];
-const DEPLOYED = [...BEFORE_UPLOAD, "secrets", "upload", "live", "which commit?", "which key?"];
+const DEPLOYED = [...BEFORE_UPLOAD, "secrets", "upload", "live", "query", "which commit?", "which key?"];
 const inStaging = [...DEPLOYED, "tests in mode deployed with key-of-staging", "which commit?"];
 const inProduction = [...DEPLOYED, "tests in mode smoke with key-of-production", "which commit?"];
+
+const NPM_CI = "ci --include=dev --ignore-scripts --no-audit --no-fund";
 
 const eventsIn = (environment: string) =>
   cloudflare.events.filter((event) => event.startsWith(environment)).map((event) => event.replace(/^\w*: /, ""));
@@ -32,9 +35,11 @@ describe.skipIf(process.platform !== "linux")("npm run deploy, on a terminal", (
   const deployToBoth = (productionKey: string) =>
     onTerminal("node scripts/deploy.ts", { "API key of production (not shown): ": productionKey }, folder, ENV);
 
-  it("deploys to staging, tests, and goes on to production, but not with a file that was edited", async () => {
+  it("deploys to staging, tests, and goes on to production, without what is not committed", async () => {
+    edit("src/http/maintenance.ts", "closed for maintenance", "edited");
+    place("migrations/0009_new.sql");
     cloudflare.fails = (event) => {
-      if (event === "production: query") place("README.md", "edited");
+      if (event === "production: query") place("src/index.ts", "edited meanwhile");
       // One answer after the tests is that of the version before, and is waited for.
       if (cloudflare.serving["staging"] === "stale") cloudflare.serving["staging"] = commit;
       if (/^staging: tests/.test(event)) cloudflare.serving["staging"] = "stale";
@@ -42,18 +47,26 @@ describe.skipIf(process.platform !== "linux")("npm run deploy, on a terminal", (
     };
     const { status, output } = await deployToBoth("key-of-production\n");
     git(folder, "checkout", "--quiet", ".");
+    rmSync(join(folder, "migrations/0009_new.sql"));
+    expect(output).toMatch(
+      /^Not committed, so not deployed: .*M src.http.maintenance\.ts,.*migrations.0009_new\.sql\s*$/m,
+    );
     expect(output).toContain("Skipped: for a reason.");
-    expect(output).toContain("README.md");
-    expect(status).toBe(1);
-    expect([eventsIn("staging"), eventsIn("production")]).toEqual([inStaging, BEFORE_UPLOAD]);
-    expect(cloudflare.events.findIndex((event) => event.startsWith("production"))).toBe(inStaging.length);
-    expect(cloudflare.serving).toEqual({ staging: commit, production: "earlier" });
+    expect(output).toMatch(/production has no animals\s+production serves commit \S+ at \S+\s+$/);
+    expect(status).toBe(0);
+    expect(eventsIn("npm")).toEqual([`${NPM_CI} --offline --silent`]);
+    expect([eventsIn("staging"), eventsIn("production")]).toEqual([inStaging, inProduction]);
+    expect(cloudflare.events.findIndex((event) => event.startsWith("production"))).toBe(1 + inStaging.length);
+    expect(cloudflare.serving).toEqual({ staging: commit, production: commit });
+    expect(cloudflare.query).toContain("0002_pets_stay.sql");
+    expect(cloudflare.query).not.toContain("0009_new.sql");
     expect(cloudflare.upload).toContain(`"workers/tag":"${commit}"`);
     // Stacks in the log are readable. A larger script would take longer to start.
     const [, script = ""] = /javascript\+module\s+(.*?)\r\n--/s.exec(cloudflare.upload) ?? [];
     expect(script).toMatch(/^(async )?function createPet\(/m);
+    expect(script).toContain("closed for maintenance");
     expect(gzipSync(script).length).toBeLessThanOrEqual(24 * 1024);
-    expect(existsSync(LOGS)).toBe(false);
+    expect([existsSync(LOGS), copies()]).toEqual([false, []]);
   });
 
   it("does nothing if production does not have its key", async () => {
@@ -64,7 +77,8 @@ describe.skipIf(process.platform !== "linux")("npm run deploy, on a terminal", (
     expect(output).toContain(
       "The service does not have this key: status 401, no secret (https://animal-store-production.",
     );
-    expect(output).toMatch(RegExp(`\nIf it rejects every key, remove ${files[1]}, and run this again\\.\\s*$`));
+    const advice = `Is it a key of a different environment\\?\\s+If the service rejects every key, remove ${files[1]},`;
+    expect(output).toMatch(RegExp(advice));
     expect(cloudflare.events).toEqual(["staging: which key?", "production: which key?"]);
   });
 
@@ -76,18 +90,22 @@ describe.skipIf(process.platform !== "linux")("npm run deploy, on a terminal", (
 });
 
 it("fails in production if a test does, and deploys to staging at the same time", async () => {
-  cloudflare.fails = (event) => /^production: tests/.test(event);
+  cloudflare.fails = (event) =>
+    /^production: tests/.test(event) || (event === "staging: query" && cloudflare.serving["staging"] === commit);
   haveDeployed("staging");
-  // As an interrupted run leaves it.
-  place(".wrangler/deployment-production.jsonl.new", '{"type":"deploy","targets":["https://old.acme.workers.dev"]}\n');
   const [staging, production] = await deployToEach();
   const failed = `
-Before this run, production served an unknown commit, and the bookmark was a-bookmark.
+Before this run, production served an unknown commit (address not known), and the restore point was a-bookmark.
+production has no animals
 The tests failed. If a migration is the cause, see "Undo a migration" in docs/OPERATIONS.md.${NEXT}`;
   expect([production.status, production.errors]).toEqual([1, expect.stringContaining(failed)]);
+  expect(production.errors).toContain(
+    "\nTo go back: npm run deploy:production -- <commit>, with the tag of an earlier",
+  );
   expect(eventsIn("production")).toEqual(inProduction.slice(0, -1));
   const last = `
-Before this run, staging served earlier, and the bookmark was a-bookmark.
+Before this run, staging served ea411e4ea411, and the restore point was a-bookmark.
+The animals of staging cannot be read.
 staging serves commit ${commit} at https://animal-store-staging.acme.workers.dev/v1\n`;
   expect([staging.status, staging.output.slice(-last.length)]).toEqual([0, last]);
   expect(eventsIn("staging")).toEqual(["which key?", "which commit?", ...inStaging]);
@@ -99,42 +117,62 @@ staging serves commit ${commit} at https://animal-store-staging.acme.workers.dev
 
 it("uploads nothing if a migration fails, and fails if somebody deploys meanwhile", async () => {
   // Whatever else a service says about a key, a deployment may repair it.
-  haveDeployed("staging");
+  for (const environment of ["staging", "production"]) haveDeployed(environment);
   cloudflare.serving["staging"] = "broken";
   cloudflare.fails = (event) => {
-    if (/^production: tests/.test(event)) cloudflare.serving["production"] = "other";
+    if (/^production: tests/.test(event)) cloudflare.serving["production"] = "07e407e407e4";
     return event === "staging: query";
   };
   const [staging, production] = await deployToEach();
   expect([staging.status, staging.errors]).toEqual([1, expect.stringContaining(NEXT)]);
+  expect(staging.errors).toContain("staging served an unknown commit (status 500), and");
+  expect(staging.errors).not.toContain("To go back");
   expect(eventsIn("staging")).toEqual(BEFORE_UPLOAD);
-  const message = `/v1 serves other, and not commit ${commit}.${NEXT}`;
+  const message = `/v1 serves 07e407e407e4, and not commit ${commit}.${NEXT}`;
   expect([production.status, production.errors]).toEqual([1, expect.stringContaining(message)]);
-  expect(eventsIn("production")).toEqual(inProduction);
+  expect(production.errors).toMatch(/\nTo go back: npm run deploy:production -- ea411e4ea411\n$/);
+  expect(eventsIn("production")).toEqual(["which key?", "which commit?", ...inProduction]);
 });
 
-it("applies no migration that was added meanwhile", async () => {
-  cloudflare.fails = (event) => {
-    if (event.endsWith("bookmark")) place("migrations/0009_new.sql");
-    return false;
-  };
-  const { status, errors } = await deploy("production");
-  rmSync(join(folder, "migrations/0009_new.sql"));
-  expect([status, errors]).toEqual([1, expect.stringContaining("?? migrations/0009_new.sql")]);
-  expect(eventsIn("production")).toEqual(["bookmark"]);
+it("goes back to an earlier commit, in the account that npm run backup uses", async () => {
+  edit("src/http/maintenance.ts", "closed for maintenance", "edited");
+  commitAll(folder);
+  edit("wrangler.toml", "animal-store-production", "animal-store-renamed");
+  place(".env", "CLOUDFLARE_ACCOUNT_ID=account-of-staging");
+  place(".env.production", "CLOUDFLARE_ACCOUNT_ID=account-of-production");
+  Object.assign(cloudflare, { isClosed: true, lastId: "9007199254740993" });
+  const env = { ...IN_PRODUCTION, CLOUDFLARE_ACCOUNT_ID: undefined };
+  const refused = await deploy("production", env);
+  const { status, output } = await deploy("production", env, commit);
+  git(folder, "reset", "--quiet", "--hard", commit);
+  openStore();
+  const saved = await runScript(["scripts/backup.ts", "production", ".wrangler/backup.sql"], env);
+  for (const file of [".env", ".env.production"]) rmSync(join(folder, file));
+  expect([refused.status, refused.errors]).toEqual([1, expect.stringContaining("wrangler.toml has changes")]);
+  expect([status, output]).toEqual([
+    0,
+    expect.stringContaining(`production had animals up to the id 9007199254740993
+production is closed, so it cannot be tested. Callers get 503: open it with
+npx wrangler secret delete MAINTENANCE --env production
+production serves commit ${commit} at `),
+  ]);
+  expect(cloudflare.upload).toContain("closed for maintenance");
+  expect([saved.status, ...cloudflare.accounts]).toEqual([0, "account-of-production"]);
 });
 
-it("is refused by Cloudflare without an environment", async () => {
-  const { status } = await runScript([createRequire(import.meta.url).resolve("wrangler"), "deploy"]);
-  expect([status, eventsIn(":").at(-1)]).toEqual([1, "upload"]);
-  expect(cloudflare.upload).toContain('"type":"d1","id":"DB"');
+it("tries npm's cache and then the registry, and ends before it asks Cloudflare for anything", async () => {
+  cloudflare.fails = (event) => event.startsWith("npm");
+  const { status, errors } = await deploy("staging");
+  expect([status, errors]).toEqual([1, expect.stringContaining("npm failed, so nothing was deployed.")]);
+  expect(cloudflare.events).toEqual([`npm: ${NPM_CI} --offline --silent`, `npm: ${NPM_CI} --fetch-retries=0`]);
 });
 
 const WHERE = "An API key of production is required: enter it on a terminal";
 
 it.each([
-  ["an unknown environment", ["demo"], "key", "usage: "],
-  ["an empty environment", [""], "key", "usage: "],
+  ["neither an environment nor a commit", ["demo"], "key", "demo is not a commit of this clone."],
+  ["an empty commit", ["staging", ""], "key", "usage: "],
+  ["two commits", ["HEAD", "HEAD"], "key", "usage: "],
   ["no key", ["production"], "", `${WHERE}, or set the environment variable API_KEY.`],
   ["staging's key alone", [], "key", `${WHERE} (without one, run npm run deploy:staging, and then`],
 ])("does nothing with %s", async (_, args, API_KEY, message) => {
@@ -190,18 +228,20 @@ it("npm run backup keeps a file that cannot be loaded under a different name", a
 
 // Windows has no signals.
 it.skipIf(process.platform === "win32").each([
-  ["load", "staging: import", FILE],
-  ["backup", "staging: query", "saved.sql"],
-])("npm run %s leaves no copy of animals after Ctrl-C", async (name, event, file) => {
+  ["load", ["staging", FILE], "staging: import"],
+  ["backup", ["staging", "saved.sql"], "staging: query"],
+  ["deploy", ["staging"], `npm: ${NPM_CI} --offline --silent`],
+])("npm run %s leaves no copy after Ctrl-C", async (name, args, event) => {
   openStore();
-  const child = launch(process.execPath, [`scripts/${name}.ts`, "staging", file], folder, ENV);
-  const copies = () => globSync("{.wrangler/load-*,*.partial}", { cwd: folder });
+  haveDeployed("staging");
+  const child = launch(process.execPath, [`scripts/${name}.ts`, ...args], folder, ENV);
+  const found = () => [...copies(), ...globSync("{.wrangler/load-*,*.partial}", { cwd: folder })];
   let before: string[] = [];
   cloudflare.fails = (now) => {
-    before = copies();
+    before = found();
     if (now === event) process.kill(-Number(child.pid), "SIGINT");
     return false;
   };
   expect((await outcome(child)).status).not.toBe(0);
-  expect([before.length, copies()]).toEqual([1, []]);
+  expect([before.length, found(), cloudflare.events.at(-1)]).toEqual([1, [], event]);
 });

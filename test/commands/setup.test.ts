@@ -1,7 +1,10 @@
 // What `npm run setup` asks Cloudflare for, and in which order.
 
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import { expect, it } from "vitest";
-import { cloudflare, runScript } from "./cloudflare.ts";
+import { git } from "../git.ts";
+import { cloudflare, edit, folder, place, runScript } from "./cloudflare.ts";
 
 const setup = (...args: string[]) => runScript(["scripts/setup.ts", ...args]);
 
@@ -23,7 +26,8 @@ it("creates what is missing, database first, prints the key that it sets, and co
   expect(cloudflare.events.splice(0)).toEqual([": databases", "staging: secrets", "staging: new key"]);
 
   const again = await setup("--location=weur");
-  expect([again.status, again.output]).toEqual([0, expect.stringMatching(/^\nSave .*\nThen: npm run deploy\n$/)]);
+  const found = /^(\w+ has the database animal-store-\w+\.\n\w+ has an API key, which stays as it is\.\n){2}\nThen: /;
+  expect([again.status, again.output]).toEqual([0, expect.stringMatching(found)]);
   expect(cloudflare.events).toEqual([": databases", "staging: secrets", "production: secrets"]);
 });
 
@@ -42,9 +46,19 @@ it.each([
   [["demo", "--location=weur"], "usage: npm run setup"],
   [["--location=mars"], "usage: npm run setup"],
   [["--location=weur", "--jurisdiction=eu"], "usage: npm run setup"],
-  [["--jurisdiction=eu"], "wrangler.toml has --location=weur next to the database of staging"],
-])("does nothing with %j", async (args, message) => {
+  [
+    ["--jurisdiction=eu"],
+    "wrangler.toml records --location=weur for staging; you asked for --jurisdiction=eu.\nChange",
+  ],
+  // With the place of production alone.
+  [["--location=weur"], "records no place for staging", () => edit("wrangler.toml", / # --location=\w+/, "")],
+  [["--location=weur"], "wrangler.toml has changes", () => edit("wrangler.toml", "73001", "1")],
+  [["--location=weur"], "wrangler.jsonc.\nMove this clone", () => place("wrangler.jsonc")],
+])("does nothing with %j if it says: %s", async (args, message, change = () => {}) => {
+  change();
   const { status, errors } = await setup(...args);
+  git(folder, "checkout", "--quiet", ".");
+  rmSync(join(folder, "wrangler.jsonc"), { force: true });
   expect([status, errors]).toEqual([1, expect.stringContaining(message)]);
   expect(cloudflare.events).toEqual([]);
 });

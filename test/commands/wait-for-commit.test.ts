@@ -16,16 +16,17 @@ it("fails if Wrangler reports neither an address of workers.dev nor a custom dom
 });
 
 it("waits until five answers in a row name the commit", async () => {
-  const commits = ["new", "new", "new", "new", "0ld", "", "new", "new", "new", "new", "new", "unread"];
+  const [old, newer] = ["0123456789ab", "ba9876543210"];
+  const commits = [newer, newer, newer, newer, old, "", newer, newer, newer, newer, newer, "unread"];
   const { origin, close } = await startServer((_, response) => {
     const commit = commits.shift();
     response.writeHead(401, commit ? { "Worker-Version": commit } : {}).end();
   });
-  await waitUntilServed(`${origin}/v1`, "new");
+  await waitUntilServed(`${origin}/v1`, newer);
   expect(commits).toEqual(["unread"]);
-  const waiting = waitUntilServed(`${origin}/v1`, "0ther", 0);
-  await expect(waiting).rejects.toThrow(`${origin}/v1 serves unread, and not commit 0ther.`);
-  await expect(waitUntilServed(`${origin}/v1`, "0ther", 0)).rejects.toThrow("serves no Worker of ours (status 401)");
+  const waiting = () => waitUntilServed(`${origin}/v1`, newer, 0);
+  const message = `${origin}/v1 serves an unknown commit (status 401), and not commit ${newer}.`;
+  await expect(waiting()).rejects.toThrow(message);
   close();
-  await expect(waitUntilServed(`${origin}/v1`, "new", 0)).rejects.toThrow("serves nothing (fetch failed)");
+  await expect(waiting()).rejects.toThrow("serves an unknown commit (fetch failed)");
 });

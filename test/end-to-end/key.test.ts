@@ -11,6 +11,7 @@ import { API_KEY, ORIGIN } from "./service.ts";
 
 const BASE = `${ORIGIN}/v1`;
 const CLOSED = '{"code":"closed"}';
+const LONG_NAME = { "API-Key-Name": `API_KEY${"__1".repeat(40)}` };
 const NAMED = { "API-Key-Name": "API_KEY_SHOP__2__3" };
 
 describe("npm run key", () => {
@@ -47,13 +48,7 @@ describe("npm run key", () => {
     [503, NAMED, "null", "unexpected", `Unexpected response: status 503, ${WHOSE}`],
     [503, NAMED, "closed", "unexpected", `Unexpected response: status 503, ${WHOSE}`],
     [503, {}, CLOSED, "unexpected", "Unexpected response: status 503, no secret"],
-    [
-      200,
-      { "API-Key-Name": `API_KEY${"__1".repeat(40)}` },
-      "x",
-      "unexpected",
-      "Unexpected response: status 200, no secret",
-    ],
+    [200, LONG_NAME, "x", "unexpected", "Unexpected response: status 200, no secret"],
     [200, { "API-Key-Name": "\u009b2J" }, "x", "unexpected", "Unexpected response: status 200, no secret"],
     [401, { "WWW-Authenticate": "Basic" }, "x", "unexpected", "Unexpected response: status 401, no secret"],
     [302, { Location: BASE }, "", "unexpected", "Unexpected response: status 302, no secret"],

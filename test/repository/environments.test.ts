@@ -36,6 +36,8 @@ it("have a Worker, a database and counters of their own, by their names, and no 
   const databases = sections.flatMap(({ d1_databases }) => d1_databases);
   expect(databases.map(Object.keys)).toEqual(sections.map(() => ["binding", "database_name"]));
   expect(new Set(databases.map(({ database_name }) => database_name)).size).toBe(sections.length);
+  // Cloudflare refuses a deployment without an environment, because no database has this id.
+  expect(readConfig({ config: "wrangler.toml" }).d1_databases).toMatchObject([{ database_id: "DB" }]);
   // 1001 is that of Cloudflare's example, which another Worker of the account could have.
   const counters = sections.flatMap(({ ratelimits }) => ratelimits.map(({ namespace_id }) => namespace_id));
   expect(new Set(["1001", ...counters]).size).toBe(1 + sections.length);

@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, it } from "vitest";
 import { experimental_getWranglerCommands as getWranglerCommands } from "wrangler";
 import { backupLines } from "../../scripts/backup.ts";
+import { PATIENCE } from "../../scripts/wait-for-commit.ts";
 import { TABLES } from "../tables.ts";
 
 const runbook = ["docs/OPERATIONS.md", "docs/SETUP.md"].map((page) => readFileSync(page, "utf8")).join("\n");
@@ -75,4 +76,9 @@ it("the commands of Wrangler, and their flags, are those of this version", () =>
   const commands = Array.from(runbook.matchAll(/npx wrangler ([^`\n]+)/g), ([, command = ""]) => command);
   expect(commands).not.toEqual([]);
   expect(commands.filter((command) => !isKnown(command))).toEqual([]);
+});
+
+it("names the minutes that a deployment waits, which a changed secret takes, too", () => {
+  const minutes = Array.from(runbook.matchAll(/[Ww]ait (\S+) minutes|[Aa]fter (\S+) minutes/g), ([, a, b]) => a ?? b);
+  expect(new Set(minutes)).toEqual(new Set([["no", "one", "two", "three", "four", "five"][PATIENCE / 60_000]]));
 });
