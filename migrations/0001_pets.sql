@@ -21,7 +21,7 @@ CREATE TABLE pets (
   -- The caller. Animals from elsewhere may have none, and no response shows it.
   created_by TEXT CHECK (
     length(created_by) <= 64 AND created_by NOT GLOB '*[^A-Za-z0-9_]*'
-    AND (created_by = 'API_KEY' OR created_by GLOB 'API_KEY_?*')
+    AND (created_by = 'API_KEY' OR created_by GLOB 'API_KEY_[A-Za-z0-9]*')
   ),
   CHECK (idempotency_key IS NULL OR created_by IS NOT NULL)
 ) STRICT;

@@ -23,7 +23,7 @@ const MAX_LENGTH = 512;
 const KEY = RegExp(`^(?=.{${MIN_LENGTH},${MAX_LENGTH}}$)${B64TOKEN.source}$`);
 
 /** The names of secrets that can have a key. The group is the caller: without the numbers after two underscores. */
-export const SECRET_NAME = /^(API_KEY(?:_(?!(?:__[0-9]+)+$)[A-Za-z0-9_]{1,56}?)??)(?:__[0-9]+)*$/;
+export const SECRET_NAME = /^(API_KEY(?:_[A-Za-z0-9][A-Za-z0-9_]{0,55}?)??)(?:__[0-9]+)*$/;
 
 /** The caller whose key is in the secret with this name. Undefined if such a secret cannot have a key. */
 export const callerOf = (name: string): string | undefined => SECRET_NAME.exec(name)?.[1];
