@@ -42,7 +42,7 @@ export function describeOperation(operation: Operation): string {
   });
   return `<p class="request"><strong>${method}</strong> <code>${path}</code> <small>${id}</small></p>
 
-${operation.description} What [all operations](#all-operations) have is not repeated here.
+${operation.description} It also has what [all operations](#all-operations) have.
 
 ${formFor(operation, ownOf(operation, parametersOf))}
 

@@ -11,7 +11,7 @@ export const SUNSET = new Date("2030-12-05");
 
 export const REMOVED =
   `getPet was removed on ${SUNSET.toISOString().slice(0, 10)}. ` +
-  "Use GET /v1/pets with the query parameter id or, for all animals with a status, status.";
+  "Use GET /v1/pets instead, with the query parameter id or status.";
 
 export const DEPRECATION_HEADERS = {
   Deprecation: `@${DEPRECATED.getTime() / 1000}`,

@@ -22,9 +22,7 @@ const NOT_FOUND = {
 };
 const GONE = {
   code: "operation_removed",
-  message:
-    "getPet was removed on 2030-12-05. " +
-    "Use GET /v1/pets with the query parameter id or, for all animals with a status, status.",
+  message: "getPet was removed on 2030-12-05. Use GET /v1/pets instead, with the query parameter id or status.",
   status: 410,
 };
 
