@@ -27,7 +27,7 @@ type Field = Partial<Omit<Parameter, "in">> & { name: string; in?: string; schem
 export function referenceOf(name: string): string {
   const operation = operations.find(({ operationId }) => operationId === name);
   if (operation) return describeOperation(operation);
-  if (name === "all") return `Every operation has these, and its own.\n\n${describeParts("all", inAll)}`;
+  if (name === "all") return `These are the same for all operations.\n\n${describeParts("all", inAll)}`;
   if (name === "errors") return `## Error codes\n\n${describeErrors()}`;
   return `## ${name} object {#${name}}\n\n${describeObject(name, name)}`;
 }

@@ -98,7 +98,7 @@ export const petPaths: Record<`/${string}`, PathItem> = {
       summary: "List animals",
       description:
         "Returns a page of animals. If there are more, `Link` has the URL of the next page; follow it until it " +
-        "is absent. Any other query parameter is rejected.",
+        "is absent. Unknown query parameters are rejected.",
       parameters: queryParameters(PetQuery, petComponents, {
         limit: "Return at most this many animals.",
         status: "Return only animals with this status.",
@@ -168,7 +168,11 @@ export const petPaths: Record<`/${string}`, PathItem> = {
       responses: {
         200: successResponse("The animal.", jsonContent("Pet", REX), deprecation),
         404: errorResponse({ ...deprecation, ...optional(bookmarkHeader) }, ["id_not_found", UNKNOWN_ID]),
-        410: errorResponse(deprecation, ["operation_removed", REMOVED]),
+        410: errorResponse(deprecation, [
+          "operation_removed",
+          REMOVED,
+          "The operation was removed. `message` names its replacement.",
+        ]),
         // A failure of the operation itself has its headers.
         500: errorResponse(optional(deprecation), internalError),
         503: serviceUnavailable(optional(deprecation)),

@@ -1,8 +1,8 @@
 // A client for the animal store: one file without dependencies, for Node 22.18 and newer. Save it next to your program.
 //
 // A request that fails, or gets no complete response within 30 seconds, is sent again, at most five times: after 1, 2,
-// 4, 8 and 16 seconds, or as long as Retry-After says if that is longer (after a 429 without it, a minute). A call fails
-// at once after a complete 3xx, after a complete 4xx other than 429, and if it would have to wait for more than a
+// 4, 8 and 16 seconds, or as long as Retry-After says if that is longer (after a 429 without it, a minute). A call
+// fails at once after a complete 3xx, after a complete 4xx other than 429, and if it would have to wait for more than a
 // minute. Each call reads what earlier calls of the same object have written.
 //
 // Integers are bigints, because a number is exact only up to 2^53 − 1. toJson prints them.
@@ -49,7 +49,7 @@ export class AnimalStoreError extends Error {
   readonly retryAfter: number | undefined;
   /** Of a create: another call with this key and the same animal does not add a second one. */
   readonly idempotencyKey: string | undefined;
-  /** Of a create: whether the animal may have been added. False only if the service has rejected every request. */
+  /** Of a create: whether this call may have added the animal. False only if the service has rejected every request. */
   readonly mayBeAdded: boolean | undefined;
 
   constructor(message: string, { cause, ...facts }: Partial<AnimalStoreError>) {
@@ -59,9 +59,9 @@ export class AnimalStoreError extends Error {
 }
 
 export interface CallOptions {
-  /** Ends the call, which then throws the reason of the signal. */
+  /** Ends the call, which then throws the reason of the signal. Even so, a create may have added its animal. */
   signal?: AbortSignal | undefined;
-  /** Milliseconds after which the call fails, retries included. Of a list, for each page. */
+  /** Milliseconds after which the call fails, or before a wait that would pass them. Of a list, for each page. */
   timeout?: number | undefined;
 }
 
@@ -151,9 +151,9 @@ export class AnimalStore {
       const result = await this.#send(call, Math.min(left, TIMEOUT), signal);
       if (!(result instanceof AnimalStoreError)) return result;
 
-      // If there was no time for another response, the last one says more.
+      // If there was no time for another response, the facts of the last one say more.
       const isCutShort = left < TIMEOUT && Object(result.cause).name === "TimeoutError";
-      last = isCutShort && last ? last : result;
+      last = isCutShort && last ? Object.assign(last, { message: result.message }) : result;
       mayBeAdded ||= !isRejection(result);
       if (call.body !== undefined) Object.assign(last, { mayBeAdded });
       const wait = Math.max(WAITS[tries] ?? 0, last.retryAfter ?? (last.status === 429 ? MAX_WAIT : 0));
@@ -265,11 +265,15 @@ function reasonOf(error: unknown): string {
 }
 
 /** Waits, or until the signal aborts. */
-async function sleep(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<unknown>();
-  const timer = setTimeout(resolve, milliseconds);
-  signal?.addEventListener("abort", resolve);
-  if (!signal?.aborted) await promise;
-  clearTimeout(timer);
-  signal?.removeEventListener("abort", resolve);
+function sleep(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((wake) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", end);
+      wake();
+    };
+    const timer = setTimeout(end, milliseconds);
+    signal?.addEventListener("abort", end);
+    if (signal?.aborted) end();
+  });
 }

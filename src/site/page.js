@@ -102,7 +102,7 @@ function enable(details) {
     }
     const isRejected = code === "closed" || (code && status < 500);
     if (idempotencyKey?.value && !isUnsent && !isRejected)
-      output.append(" Sending this again with the same Idempotency-Key adds at most one animal.");
+      output.append(" Sending this again with the same Idempotency-Key adds no second animal.");
     // A long response leaves the window, but not its status.
     for (const shown of [response, output]) shown.scrollIntoView({ block: "nearest" });
   };

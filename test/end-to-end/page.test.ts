@@ -14,7 +14,7 @@ const GUIDE = readFileSync("src/site/guide.md", "utf8");
 const PLACEHOLDERS = { address: "https://<your address>", key: "<your API key>" };
 const OPEN_FORMS = "for (const form of document.querySelectorAll('.form')) form.open = true";
 const KEY = "Idempotency-Key";
-const AGAIN = ` Sending this again with the same ${KEY} adds at most one animal.`;
+const AGAIN = ` Sending this again with the same ${KEY} adds no second animal.`;
 const LOST = `✗ Failure: there was no complete response. The request may have arrived.${AGAIN}`;
 const LAPTOP = { width: 1280, height: 800 };
 const PHONE = { width: 390, height: 844 };
