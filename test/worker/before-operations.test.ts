@@ -4,25 +4,7 @@ import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import { describedOperations } from "../conformance.ts";
 import { failing } from "./binding.ts";
-import { call, expectError, INVALID, MISSING, ORIGIN, PLAIN_HTTP, type RequestOptions, requestTo } from "./call.ts";
-
-const OVER_HTTP = {
-  code: "plain_http",
-  message:
-    "Send requests over https: a key that is sent over plain HTTP can be read on the way. Ask the operator for a new " +
-    "one.",
-  status: 403,
-};
-const CLOSED = {
-  code: "closed",
-  message: "The service is closed for maintenance, and this request was not carried out; try again later.",
-  status: 503,
-};
-const TOO_MANY = {
-  code: "rate_limited",
-  message: "Your rate limit is exceeded, and this request was not carried out; try again later.",
-  status: 429,
-};
+import { call, expectError, ORIGIN, PLAIN_HTTP, type RequestOptions, requestTo } from "./call.ts";
 
 const ALICE = "a-key-of-alice-and-bob";
 
@@ -60,8 +42,8 @@ describe.each(REQUESTS)("%s %j", (path, options) => {
 
   it("first needs a valid key, unless it is a preflight", async () => {
     const plain = { ...PLAIN_HTTP, bindings: CLOSED_AND_LIMITED };
-    expectError(await send({ ...plain, authorization: null }), MISSING);
-    expectError(await send({ ...plain, authorization: "Bearer wrong" }), INVALID);
+    expectError(await send({ ...plain, authorization: null }), "api_key_missing");
+    expectError(await send({ ...plain, authorization: "Bearer wrong" }), "api_key_invalid");
     expect((await call(path, { ...plain, method: "OPTIONS", authorization: null })).status).toBe(204);
     expect(log).not.toHaveBeenCalled();
   });
@@ -71,7 +53,7 @@ describe.each(REQUESTS)("%s %j", (path, options) => {
     "is then forbidden over plain HTTP, whatever a proxy adds: %j",
     async (added) => {
       const headers = { ...CLOUDFLARE, ...added };
-      expectError(await send({ origin: HTTP, headers, bindings: CLOSED_AND_LIMITED }), OVER_HTTP);
+      expectError(await send({ origin: HTTP, headers, bindings: CLOSED_AND_LIMITED }), "plain_http");
     },
   );
 
@@ -82,14 +64,14 @@ describe.each(REQUESTS)("%s %j", (path, options) => {
   ])("then finds the service closed, whatever the value of MAINTENANCE: %s", async (_, origin, headers) => {
     for (const MAINTENANCE of ["", "off"]) {
       const answer = await send({ origin, headers, bindings: { ...CLOSED_AND_LIMITED, MAINTENANCE } });
-      expectError(answer, CLOSED);
+      expectError(answer, "closed");
       expect(answer.headers.get("Retry-After")).toBe("30");
     }
     expect(limit).not.toHaveBeenCalled();
   });
 
   it("then counts for its caller's rate limit", async () => {
-    expectError(await send({ bindings: LIMITED }), TOO_MANY);
+    expectError(await send({ bindings: LIMITED }), "rate_limited");
     expect(limit.mock.calls).toEqual([[{ key: "API_KEY_ALICE" }]]);
     expect(log).not.toHaveBeenCalled();
   });

@@ -3,6 +3,7 @@
 
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
+import type { ErrorCode } from "../../src/http/errors.ts";
 import service from "../../src/index.ts";
 import {
   type Answer,
@@ -107,34 +108,52 @@ export const WHITE_SPACE =
   "\t\n\v\f\r " +
   "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff";
 
-/** Asserts the status and the whole Error body. */
-export function expectError({ status, text }: Answer, expected: { code: string; message: string; status: number }) {
-  expect(JSON.parse(text)).toEqual(expected);
-  expect(status).toBe(expected.status);
-}
-
-export const MISSING = {
-  code: "api_key_missing",
-  message: "An API key is required: send it as Authorization: Bearer <API_KEY>.",
-  status: 401,
-};
-export const INVALID = { code: "api_key_invalid", message: "The API key is not valid.", status: 401 };
-
-export const invalidRequest = (message: string) => ({ code: "invalid_request", message, status: 400 });
-
-export const UNAVAILABLE = {
-  code: "store_unavailable",
-  message: "The store is temporarily unavailable; try again.",
-  status: 503,
-};
-
-export const OUTCOME_UNKNOWN = {
-  code: "outcome_unknown",
-  message:
+/** The status and the message of each error. Where messages differ, tests give them. */
+const ERRORS: Record<ErrorCode, [status: number, message: string]> = {
+  invalid_request: [400, expect.any(String)],
+  api_key_missing: [401, "An API key is required: send it as Authorization: Bearer <API_KEY>."],
+  api_key_invalid: [401, "The API key is not valid."],
+  plain_http: [
+    403,
+    "Send requests over https: a key that is sent over plain HTTP can be read on the way. Ask the operator for a new one.",
+  ],
+  id_not_found: [404, "No animal has this id."],
+  path_not_found: [404, "There is nothing at this path. Try /v1/pets, or see the guide at /."],
+  method_not_allowed: [405, expect.any(String)],
+  operation_removed: [
+    410,
+    "getPet was removed on 2030-12-05. Use GET /v1/pets instead, with the query parameter id or status.",
+  ],
+  body_too_large: [413, "The body must be at most 16384 bytes."],
+  unsupported_media_type: [
+    415,
+    "The body must be sent as Content-Type: application/json and without a Content-Encoding.",
+  ],
+  idempotency_key_used: [
+    422,
+    "This Idempotency-Key was already used for a different animal. To retry, send that animal again; to add this " +
+      "one, use a new key.",
+  ],
+  rate_limited: [429, "Your rate limit is exceeded, and this request was not carried out; try again later."],
+  internal_error: [
+    500,
+    "The service failed. Report the failure to the operator with the value of the response header cf-ray.",
+  ],
+  outcome_unknown: [
+    500,
     "The service failed, and what you sent may have been added: look for it before you send it again. To make " +
-    "retries safe, send an Idempotency-Key with the first request.",
-  status: 500,
+      "retries safe, send an Idempotency-Key with the first request.",
+  ],
+  store_unavailable: [503, "The store is temporarily unavailable; try again."],
+  closed: [503, "The service is closed for maintenance, and this request was not carried out; try again later."],
 };
+
+/** Asserts the status and the whole Error body. */
+export function expectError(answer: Answer, code: ErrorCode, message = ERRORS[code][1]): void {
+  const [status] = ERRORS[code];
+  expect(JSON.parse(answer.text)).toEqual({ code, message, status });
+  expect(answer.status).toBe(status);
+}
 
 /** Asserts the status and the whole body of a success. Compares text, because a parsed int64 is rounded. */
 export function expectBody({ status, text }: Answer, expected: number, body: string): void {

@@ -2,24 +2,7 @@ import { reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import { failing, intercepted } from "./binding.ts";
-import {
-  type Answer,
-  call,
-  countPets,
-  createPet,
-  EXAMPLE_CALLS,
-  expectError,
-  invalidRequest,
-  OUTCOME_UNKNOWN,
-  type RequestOptions,
-  UNAVAILABLE,
-} from "./call.ts";
-
-const INTERNAL = {
-  code: "internal_error",
-  message: "The service failed. Report the failure to the operator with the value of the response header cf-ray.",
-  status: 500,
-};
+import { type Answer, call, countPets, createPet, EXAMPLE_CALLS, expectError, type RequestOptions } from "./call.ts";
 
 // The Worker sees cf-ray without the data centre, which callers see at its end (-AMS).
 const RAY = "9e7ef1dc58252cea";
@@ -72,7 +55,7 @@ describe("a transient failure of D1", () => {
   it("is 503 with Retry-After if the request is safe to repeat, and logged with its stack", async () => {
     vi.spyOn(scheduler, "wait").mockResolvedValue();
     await performAll(failing(env.DB, LOST), (answer, mayBeStored) => {
-      expectError(answer, mayBeStored ? OUTCOME_UNKNOWN : UNAVAILABLE);
+      expectError(answer, mayBeStored ? "outcome_unknown" : "store_unavailable");
       expect(answer.headers.get("Retry-After")).toBe(mayBeStored ? null : "1");
       expectLogged("store_unavailable", String(LOST.stack));
     });
@@ -88,7 +71,7 @@ describe("a transient failure of D1", () => {
     vi.spyOn(crypto.subtle, "timingSafeEqual").mockImplementation(() => {
       throw LOST;
     });
-    expectError(await call("/v1/pets", { headers }), INTERNAL);
+    expectError(await call("/v1/pets", { headers }), "internal_error");
     const [line] = log.mock.lastCall ?? [];
     expect(JSON.parse(line)).toMatchObject({ failure: "internal_error", cause: LOST.stack });
   });
@@ -145,10 +128,10 @@ it.each<[message: string, isRefused: boolean, retryAfter?: number]>([
   const wait = vi.spyOn(scheduler, "wait").mockResolvedValue();
   const fail = vi.fn(() => Promise.reject(new Error(message)));
   const bindings = { DB: intercepted(env.DB, fail) };
-  const failed = retryAfter ? UNAVAILABLE : INTERNAL;
+  const failed = retryAfter ? "store_unavailable" : "internal_error";
 
   const withoutKey = await createPet(REX, { bindings });
-  expectError(withoutKey, isRefused ? failed : OUTCOME_UNKNOWN);
+  expectError(withoutKey, isRefused ? failed : "outcome_unknown");
   expect(withoutKey.headers.get("Retry-After")).toBe(isRefused && retryAfter ? String(retryAfter) : null);
   expect(fail).toHaveBeenCalledTimes(1);
 
@@ -168,7 +151,7 @@ it.each([{}, WITH_KEY])("a CHECK that quotes the words of other failures is a 50
     tries();
     return execute();
   });
-  expectError(await createPet(REX, { bindings: { DB }, headers: { "cf-ray": RAY, ...headers } }), INTERNAL);
+  expectError(await createPet(REX, { bindings: { DB }, headers: { "cf-ray": RAY, ...headers } }), "internal_error");
   expect(tries).toHaveBeenCalledTimes(1);
   expectLogged("internal_error", "reset, timeout\n -- D1 DB is overloaded");
 });
@@ -177,21 +160,21 @@ describe("any other failure is a 500 that reveals nothing, and its cause is logg
   it("in every operation", async () => {
     const failure = new Error("D1_ERROR: internal error");
     await performAll(failing(env.DB, failure), (answer, mayBeStored) => {
-      expectError(answer, mayBeStored ? OUTCOME_UNKNOWN : INTERNAL);
+      expectError(answer, mayBeStored ? "outcome_unknown" : "internal_error");
       expect(answer.headers.has("Retry-After")).toBe(false);
       expectLogged("internal_error", String(failure.stack));
     });
   });
 
   it("in createPet, which does not say that anything was stored if nothing was sent", async () => {
-    expectError(await createPet(REX, { bindings: { DB: undefined } }), INTERNAL);
+    expectError(await createPet(REX, { bindings: { DB: undefined } }), "internal_error");
   });
 
   it.each([
     ["no such function", new Error("D1_ERROR: no such function: timeout: SQLITE_ERROR")],
     ["a value that cannot be printed", { message: "Network connection lost.", toString: null }],
   ])("such as %s", async (cause, failure) => {
-    expectError(await call("/v1/pets", { headers, bindings: { DB: failing(env.DB, failure) } }), INTERNAL);
+    expectError(await call("/v1/pets", { headers, bindings: { DB: failing(env.DB, failure) } }), "internal_error");
     expectLogged("internal_error", cause);
   });
 
@@ -207,13 +190,13 @@ describe("any other failure is a 500 that reveals nothing, and its cause is logg
 
   it.each(["/v1/pets", "/v1/pets/1"])("if a column that %s reads is missing, with where to look", async (path) => {
     await env.DB.exec("ALTER TABLE pets RENAME COLUMN status TO later");
-    expectError(await call(path, { headers }), INTERNAL);
+    expectError(await call(path, { headers }), "internal_error");
     expectLogged("internal_error", REMEDY);
   });
 
   it("if the index of a filter is missing, with where to look", async () => {
     await env.DB.exec("DROP INDEX pets_by_status");
-    expectError(await call("/v1/pets?status=sold", { headers }), INTERNAL);
+    expectError(await call("/v1/pets?status=sold", { headers }), "internal_error");
     expectLogged("internal_error", REMEDY);
   });
 
@@ -239,7 +222,7 @@ describe("a result of D1 without what the statement selects is 500", () => {
   it.each([{ results: [] }, { results: [{ json: '{"id":1}' }] }, { results: [{ json: '{"id":null}', matches: 1 }] }])(
     "in createPet: %j",
     async ({ results }) => {
-      expectError(await createPet(REX, { bindings: { DB: answering(results) } }), OUTCOME_UNKNOWN);
+      expectError(await createPet(REX, { bindings: { DB: answering(results) } }), "outcome_unknown");
     },
   );
 });
@@ -251,7 +234,7 @@ it.each([{}, { "Content-Length": "29" }])("an incomplete body is 400 and not log
     start: (controller) => controller.enqueue(new TextEncoder().encode('{"name":"Rex","categoryId":1}')),
     pull: (controller) => controller.error(new Error("Network connection lost.")),
   });
-  expectError(await createPet(body, { headers: length }), invalidRequest("The body is incomplete or malformed."));
+  expectError(await createPet(body, { headers: length }), "invalid_request", "The body is incomplete or malformed.");
   expect(log).not.toHaveBeenCalled();
   expect(await countPets()).toBe(0);
 });

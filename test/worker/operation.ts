@@ -40,8 +40,9 @@ export function testOperation(operationId: string, ownErrors: Requests): void {
 
     it.each(examples)("sends the example of %s", async (code, { value }) => {
       vi.spyOn(console, "error").mockReturnValue();
-      const answer = await requests[code as ErrorCode]?.();
-      expectError(answer ?? expect.fail(), value);
+      const answer = (await requests[code as ErrorCode]?.()) ?? expect.fail();
+      expectError(answer, code as ErrorCode);
+      expect(JSON.parse(answer.text)).toEqual(value);
     });
 
     it("starts an unconstrained session, and returns a bookmark", async () => {
