@@ -4,12 +4,10 @@
 import type { Schema } from "@cfworker/json-schema";
 import { describe, expect, it } from "vitest";
 import { description } from "../../src/description.ts";
-import { STATUS } from "../../src/http/errors.ts";
 import { ALLOWED_HEADERS } from "../../src/http/responses.ts";
 import { router } from "../../src/router.ts";
 import { printJson } from "../../src/values/json.ts";
-import { componentOf, type DescribedOperation, describedOperations, expectDescribed } from "../conformance.ts";
-import { call } from "./call.ts";
+import { componentOf, type DescribedOperation, describedOperations } from "../conformance.ts";
 
 const TESTS = import.meta.glob<string>("./*.test.ts", { query: "?raw", import: "default", eager: true });
 
@@ -36,15 +34,8 @@ describe("the description", () => {
     expect(ALLOWED_HEADERS.toSorted()).toEqual([...names].sort());
   });
 
-  it("has no integer beyond 2^53 − 1 outside of its texts, but responses are checked against int64", async () => {
+  it("has no integer beyond 2^53 − 1 outside of its texts", () => {
     expect(printJson(description)).not.toMatch(/":-?\d{16}/);
-    const answer = await call("/v1/pets");
-    const answerWith = (id: string) => () => {
-      const text = `[{"id":${id},"name":"Rex","categoryId":7,"status":"sold"}]`;
-      expectDescribed("GET", "/v1/pets", { ...answer, text });
-    };
-    expect(answerWith("9223372036854775807")).not.toThrow();
-    expect(answerWith("9223372036854775808")).toThrow("id 9223372036854775808 is not an int64");
   });
 
   it("marks only getPet as deprecated", () => {
@@ -85,8 +76,6 @@ describe("the description", () => {
   it("names the known codes of errors, but allows others", () => {
     const { code } = componentOf({ $ref: "#/components/schemas/Error" }).properties ?? {};
     expect(code).toEqual({ type: "string", description: expect.any(String), examples: [expect.any(String)] });
-    for (const known of Object.keys(STATUS))
-      expect(code).toMatchObject({ description: expect.stringContaining(known) });
   });
 });
 

@@ -4,6 +4,7 @@
 import { applyD1Migrations, reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
+import guide from "../../docs/CONTRIBUTING.md?raw";
 import { createPet, REX } from "./call.ts";
 
 type Row = Record<string, unknown>;
@@ -27,12 +28,8 @@ it.each(env.MIGRATIONS.slice(1))(
       const sql = `INSERT INTO pets (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})
         ON CONFLICT (created_by, idempotency_key) WHERE idempotency_key IS NOT NULL DO UPDATE SET name = name
         RETURNING id`;
-      const values = Object.values({ ...row, idempotency_key: key });
-      return Number(
-        await env.DB.prepare(sql)
-          .bind(...values)
-          .first("id"),
-      );
+      const statement = env.DB.prepare(sql).bind(...Object.values({ ...row, idempotency_key: key }));
+      return Number(await statement.first("id"));
     };
     const id = await createBefore("key");
     await applyD1Migrations(env.DB, env.MIGRATIONS.slice(0, index + 1));
@@ -47,14 +44,8 @@ it.each(env.MIGRATIONS.slice(1))(
 );
 
 const FILES = import.meta.glob<string>("../../migrations/*.sql", { query: "?raw", import: "default", eager: true });
-const GUIDES = import.meta.glob<string>("../../docs/CONTRIBUTING.md", {
-  query: "?raw",
-  import: "default",
-  eager: true,
-});
-const TEMPLATES = Object.values(GUIDES).flatMap((guide) =>
-  Array.from(guide.matchAll(/^```sql\n((.*)\n[\s\S]*?)^```/gm), ([, sql = "", start = ""]) => [start, sql] as const),
-);
+const templates = guide.matchAll(/^```sql\n((.*)\n[\s\S]*?)^```/gm);
+const TEMPLATES = Array.from(templates, ([, sql = "", start = ""]) => [start, sql] as const);
 
 it.each(TEMPLATES)("the template %s keeps the animals, what the table has, and the service", async (_, template) => {
   const create = () => createPet(REX, { headers: { "Idempotency-Key": "key" } });

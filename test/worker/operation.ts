@@ -9,7 +9,16 @@ import { type Answer, EXAMPLE_CALLS, expectError, insertRows, PLAIN_HTTP } from 
 
 const BOOKMARK = /^[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{32}$/;
 const GIVEN = "00000001-00000002-00000003-0123456789abcdef0123456789abcdef";
-const NOT_BOOKMARKS = ["", "first-unconstrained", GIVEN.toUpperCase(), GIVEN.slice(1), `${GIVEN}, ${GIVEN}`];
+/** How a session starts, by the bookmark of its request. Those that are not bookmarks read from the primary. */
+const STARTS: [bookmark: string | undefined, start: string][] = [
+  [undefined, "first-unconstrained"],
+  [GIVEN, GIVEN],
+  ["", "first-primary"],
+  ["first-unconstrained", "first-primary"],
+  [GIVEN.toUpperCase(), "first-primary"],
+  [GIVEN.slice(1), "first-primary"],
+  [`${GIVEN}, ${GIVEN}`, "first-primary"],
+];
 
 type Requests = { [Code in ErrorCode]?: () => Promise<Answer> };
 
@@ -45,27 +54,14 @@ export function testOperation(operationId: string, ownErrors: Requests): void {
       expect(JSON.parse(answer.text)).toEqual(value);
     });
 
-    it("starts an unconstrained session, and returns a bookmark", async () => {
-      expect(await sessionWith()).toEqual("first-unconstrained");
-    });
-
-    it("starts its session at the bookmark of the request", async () => {
-      expect(await sessionWith({ "x-d1-bookmark": GIVEN })).toEqual(GIVEN);
-    });
-
-    it.each(NOT_BOOKMARKS)("reads from the primary if the bookmark is %j, which is not one", async (bookmark) => {
-      expect(await sessionWith({ "x-d1-bookmark": bookmark })).toEqual("first-primary");
+    it.each(STARTS)("with the bookmark %j, starts its session at %s, and returns one", async (bookmark, start) => {
+      await insertRows(1);
+      const withSession = vi.fn((start: string) => env.DB.withSession(start));
+      const headers = bookmark === undefined ? {} : { "x-d1-bookmark": bookmark };
+      const answer = await perform({ bindings: { DB: { withSession } as never }, headers });
+      expect(answer.status).toBeLessThan(300);
+      expect(answer.headers.get("x-d1-bookmark")).toMatch(BOOKMARK);
+      expect(withSession.mock.calls).toEqual([[start]]);
     });
   });
-
-  /** Performs the operation, asserts that it succeeds with a bookmark, and returns how its session started. */
-  async function sessionWith(headers: Record<string, string> = {}): Promise<unknown> {
-    await insertRows(1);
-    const withSession = vi.fn((start: string) => env.DB.withSession(start));
-    const { status, headers: received } = await perform({ bindings: { DB: { withSession } as never }, headers });
-    expect(status).toBeLessThan(300);
-    expect(received.get("x-d1-bookmark")).toMatch(BOOKMARK);
-    expect(withSession).toHaveBeenCalledOnce();
-    return withSession.mock.lastCall?.[0];
-  }
 }
