@@ -19,7 +19,7 @@ const KEYS = around("x".repeat(16));
 const useKey = (apiKey: string) => new AnimalStore({ baseUrl: "https://store.example/v1", apiKey });
 
 const LENGTHS = [0, 1, 56, 57].map((length) => `API_KEY_${"x".repeat(length)}`);
-const NAMES = ["", "API_KEY", "API_KEY_A__B", ...LENGTHS, ...around("API_KEY_A")];
+const NAMES = ["", "api_key", "API_KEY", "API_KEYS", "API_KEY_A__B", ...LENGTHS, ...around("API_KEY_A")];
 // A name with a number at its end is not a caller.
 const CALLERS = NAMES.filter((name) => [name, undefined].includes(callerOf(name)));
 const database = new DatabaseSync(":memory:");

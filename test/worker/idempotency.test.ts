@@ -73,21 +73,12 @@ describe("Idempotency-Key", () => {
     expectError(await createUnder("\u007f", "{oops"), "invalid_request", `${CHARACTERS}; ${problem}.`);
   });
 
-  it("is also checked by the table, as is the name of its caller", async () => {
+  it("is also checked by the table, and needs a caller (see grammars.test.ts)", async () => {
     const insert = env.DB.prepare(
-      "INSERT INTO pets (name, category_id, status, created_by, idempotency_key) VALUES ('Rex', '1', 'sold', ?, ?)",
+      "INSERT INTO pets (name, category_id, status, created_by, idempotency_key) VALUES ('Rex', 1, 'sold', ?, ?)",
     );
-    for (const key of ["", "x".repeat(256), "é", "a\tb"]) {
-      await expect(insert.bind("API_KEY", key).run()).rejects.toThrow(/CHECK constraint failed/);
-    }
-    const longest = `API_KEY_${"x".repeat(56)}`;
-    for (const caller of [null, "", "API_KEY_", "api_key", "API_KEY_a-b", "API_KEYS", "API_KEY_é", `${longest}x`]) {
-      await expect(insert.bind(caller, "key").run()).rejects.toThrow(/CHECK constraint failed/);
-    }
-    for (const caller of ["API_KEY", "API_KEY_SHOP", longest]) {
-      await insert.bind(caller, "key").run();
-      await expect(insert.bind(caller, "key").run()).rejects.toThrow(/UNIQUE constraint failed/);
-    }
+    const refused = [...["", "x".repeat(256), "é", "a\tb"].map((key) => ["API_KEY", key]), [null, "key"]];
+    for (const values of refused) await expect(insert.bind(...values).run()).rejects.toThrow(/CHECK constraint failed/);
   });
 });
 
