@@ -1,6 +1,5 @@
 // What is checked before any operation, in this order: the key, plain HTTP, maintenance, and the rate limit.
 
-import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import { describedOperations } from "../conformance.ts";
 import { failing } from "./binding.ts";
@@ -18,7 +17,7 @@ const REQUESTS: [path: string, options: RequestOptions][] = [
 ];
 
 // If an operation used the database, the failure would be logged. API_KEY_BOB has the same key as API_KEY_ALICE__2.
-const OPEN = { API_KEY_BOB: ALICE, API_KEY_ALICE__2: ALICE, DB: failing(env.DB, new Error("touched")) };
+const OPEN = { API_KEY_BOB: ALICE, API_KEY_ALICE__2: ALICE, DB: failing(new Error("touched")) };
 const limit = vi.fn(async () => ({ success: false }));
 const LIMITED = { ...OPEN, RATE_LIMIT: { limit } };
 const CLOSED_AND_LIMITED = { ...LIMITED, MAINTENANCE: "" };

@@ -29,7 +29,7 @@ testOperation("createPet", {
     await createPet(REX, { headers });
     return createPet(ADA, { headers });
   },
-  outcome_unknown: () => createPet(REX, { bindings: { DB: failing(env.DB, new Error("D1_ERROR: internal error")) } }),
+  outcome_unknown: () => createPet(REX, { bindings: { DB: failing(new Error("D1_ERROR: internal error")) } }),
 });
 
 const NAME = "must be a string of at most 1000 characters, at least one of which is not white space";
@@ -225,7 +225,7 @@ it.each([
   [{ "Idempotency-Key": "key" }, [ROWS["createPet with an Idempotency-Key"], ROWS["createPet, repeated"]]],
 ])("createPet is one round trip, also when it is repeated, with the headers %j", async (headers, rows) => {
   await insertRows(10);
-  const { DB, trips } = recorded(env.DB);
+  const { DB, trips } = recorded();
   for (let i = 0; i < 2; i++) await createPet(REX, { headers, bindings: { DB } });
   expect(trips).toMatchObject(rows);
 });

@@ -1,6 +1,5 @@
 // The deadline for the database: 20 seconds from the first statement of a request, over all tries.
 
-import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, it, type MockInstance, vi } from "vitest";
 import { intercepted } from "./binding.ts";
 import { call, createPet, expectError } from "./call.ts";
@@ -18,7 +17,7 @@ afterEach(() => {
 /** A database whose statements fail when the test says so. */
 function slow() {
   const statements: ((failure: Error) => void)[] = [];
-  const DB = intercepted(env.DB, () => {
+  const DB = intercepted(() => {
     const { promise, reject } = Promise.withResolvers<never>();
     statements.push(reject);
     return promise;

@@ -53,7 +53,7 @@ describe("a transient failure of D1", () => {
 
   it("is 503 with Retry-After if the request is safe to repeat, and logged with its stack", async () => {
     vi.spyOn(scheduler, "wait").mockResolvedValue();
-    await performAll(failing(env.DB, LOST), (answer, mayBeStored) => {
+    await performAll(failing(LOST), (answer, mayBeStored) => {
       expectError(answer, mayBeStored ? "outcome_unknown" : "store_unavailable");
       expect(answer.headers.get("Retry-After")).toBe(mayBeStored ? null : "1");
       expectLogged("store_unavailable", String(LOST.stack));
@@ -62,7 +62,7 @@ describe("a transient failure of D1", () => {
 
   it.each(Object.entries(EXAMPLE_CALLS))("is not retried in %s without an Idempotency-Key", async (_, perform) => {
     const lose = vi.fn(() => Promise.reject(LOST));
-    expect((await perform({ bindings: { DB: intercepted(env.DB, lose) } })).status).toBeGreaterThanOrEqual(500);
+    expect((await perform({ bindings: { DB: intercepted(lose) } })).status).toBeGreaterThanOrEqual(500);
     expect(lose).toHaveBeenCalledTimes(1);
   });
 
@@ -126,7 +126,7 @@ it.each<[message: string, isRefused: boolean, retryAfter?: number]>([
 ])("a create that fails with %j", async (message, isRefused, retryAfter) => {
   const wait = vi.spyOn(scheduler, "wait").mockResolvedValue();
   const fail = vi.fn(() => Promise.reject(new Error(message)));
-  const bindings = { DB: intercepted(env.DB, fail) };
+  const bindings = { DB: intercepted(fail) };
   const failed = retryAfter ? "store_unavailable" : "internal_error";
 
   const withoutKey = await createPet(REX, { bindings });
@@ -146,7 +146,7 @@ it.each([{}, WITH_KEY])("a CHECK that quotes the words of other failures is a 50
   const check = "CHECK (name <> 'Rex' -- reset, timeout\n -- D1 DB is overloaded\n)";
   await env.DB.prepare(`ALTER TABLE pets ADD COLUMN checked INTEGER ${check}`).run();
   const tries = vi.fn();
-  const DB = intercepted(env.DB, async (execute) => {
+  const DB = intercepted(async (execute) => {
     tries();
     return execute();
   });
@@ -158,7 +158,7 @@ it.each([{}, WITH_KEY])("a CHECK that quotes the words of other failures is a 50
 describe("any other failure is a 500 that reveals nothing, and its cause is logged", () => {
   it("in every operation", async () => {
     const failure = new Error("D1_ERROR: internal error");
-    await performAll(failing(env.DB, failure), (answer, mayBeStored) => {
+    await performAll(failing(failure), (answer, mayBeStored) => {
       expectError(answer, mayBeStored ? "outcome_unknown" : "internal_error");
       expect(answer.headers.has("Retry-After")).toBe(false);
       expectLogged("internal_error", String(failure.stack));
@@ -173,7 +173,7 @@ describe("any other failure is a 500 that reveals nothing, and its cause is logg
     ["no such function", new Error("D1_ERROR: no such function: timeout: SQLITE_ERROR")],
     ["a value that cannot be printed", { message: "Network connection lost.", toString: null }],
   ])("such as %s", async (cause, failure) => {
-    expectError(await call("/v1/pets", { headers, bindings: { DB: failing(env.DB, failure) } }), "internal_error");
+    expectError(await call("/v1/pets", { headers, bindings: { DB: failing(failure) } }), "internal_error");
     expectLogged("internal_error", cause);
   });
 
@@ -195,8 +195,7 @@ describe("any other failure is a 500 that reveals nothing, and its cause is logg
 
 describe("a result of D1 without what the statement selects is 500", () => {
   /** A database that returns these results for every statement. */
-  const answering = (results: unknown) =>
-    intercepted(env.DB, async <T>() => ({ success: true, meta: {}, results }) as T);
+  const answering = (results: unknown) => intercepted(async <T>() => ({ success: true, meta: {}, results }) as T);
 
   it.each([{ results: {} }, { results: [{ json: "garbage" }] }])("in every operation: %j", async ({ results }) => {
     await performAll(answering(results), ({ status }) => {

@@ -1,4 +1,3 @@
-import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { ROWS } from "../rows.ts";
 import { recorded } from "./binding.ts";
@@ -60,7 +59,7 @@ it("getPet responds until the last millisecond before its removal, which needs a
 
 it("getPet is one round trip that reads one row, and has a bookmark, found or not", async () => {
   await insertRows(10);
-  const { DB, trips } = recorded(env.DB);
+  const { DB, trips } = recorded();
   for (const [id, status] of [
     [5, 200],
     [11, 404],

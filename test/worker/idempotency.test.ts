@@ -113,7 +113,7 @@ it.each([false, true])(
     const wait = vi.spyOn(scheduler, "wait").mockResolvedValue();
     vi.spyOn(Math, "random").mockReturnValue(0.9);
     let tries = 0;
-    const DB = intercepted(env.DB, async (execute) => {
+    const DB = intercepted(async (execute) => {
       if (++tries > 2) return execute();
       if (stored) await execute();
       throw new Error("D1_ERROR: Network connection lost.");

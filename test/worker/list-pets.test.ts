@@ -90,7 +90,7 @@ describe("listPets of one id", () => {
     ["id=9223372036854775807", []],
   ])("%s is %j, in one round trip, and without a link", async (query, expected) => {
     await insertRows(10);
-    const { DB, trips } = recorded(env.DB);
+    const { DB, trips } = recorded();
     const answer = await call(`/v1/pets?${query}`, { bindings: { DB } });
     expect(ids(answer)).toEqual(expected);
     expect(nextPath(answer)).toBeUndefined();
@@ -169,13 +169,13 @@ describe("listPets reads", () => {
     ["?status=pending&limit=100&after=500", 100],
   ])("at most limit + 1 rows, in one round trip: %s", async (query, limit) => {
     await insertRows(1000);
-    const { DB, trips } = recorded(env.DB);
+    const { DB, trips } = recorded();
     expect((await call(`/v1/pets${query}`, { bindings: { DB } })).status).toBe(200);
     expect(trips).toMatchObject([rowsOfPage(limit)]);
   });
 
   it.each(["", "?status=pending"])("an index, with both ends of the range: %s", async (query) => {
-    const { DB, trips } = recorded(env.DB);
+    const { DB, trips } = recorded();
     await call(`/v1/pets${query}`, { bindings: { DB } });
     // The values do not matter.
     const sql = `EXPLAIN QUERY PLAN ${trips[0]?.sql.replaceAll(/\?\d/g, "1")}`;
@@ -188,7 +188,7 @@ describe("listPets reads", () => {
     for (let i = 0; i < 20; i++) await createPet(REX);
     await env.DB.exec("ANALYZE");
     const { text } = await createPet(ADA);
-    const { DB, trips } = recorded(env.DB);
+    const { DB, trips } = recorded();
     const path = `/v1/pets?limit=1&${name}=${JSON.parse(text)[name]}`;
     expectBody(await call(path, { bindings: { DB } }), 200, `[${text}]`);
     expect(trips.map(({ rows_read }) => rows_read <= rowsOfPage(1).rows_read)).toEqual([true]);

@@ -27,7 +27,7 @@ export function testOperation(operationId: string, ownErrors: Requests): void {
   const operation = described(operationId);
   const perform = EXAMPLE_CALLS[operationId] ?? expect.fail();
   // What D1 refuses is a failure whose message does not depend on the operation.
-  const failWith = (message: string) => perform({ bindings: { DB: failing(env.DB, new Error(message)) } });
+  const failWith = (message: string) => perform({ bindings: { DB: failing(new Error(message)) } });
   const requests: Requests = {
     api_key_missing: () => perform({ authorization: null }),
     api_key_invalid: () => perform({ authorization: "Bearer wrong" }),
