@@ -142,19 +142,6 @@ it.each<[message: string, isRefused: boolean, retryAfter?: number]>([
   expect(wait).toHaveBeenCalledTimes(retryAfter === 1 ? 2 : 0);
 });
 
-it.each([{}, WITH_KEY])("a CHECK that quotes the words of other failures is a 500, asked once: %j", async (headers) => {
-  const check = "CHECK (name <> 'Rex' -- reset, timeout\n -- D1 DB is overloaded\n)";
-  await env.DB.prepare(`ALTER TABLE pets ADD COLUMN checked INTEGER ${check}`).run();
-  const tries = vi.fn();
-  const DB = intercepted(async (execute) => {
-    tries();
-    return execute();
-  });
-  expectError(await createPet(REX, { bindings: { DB }, headers: { "cf-ray": RAY, ...headers } }), "internal_error");
-  expect(tries).toHaveBeenCalledTimes(1);
-  expectLogged("internal_error", "reset, timeout\n -- D1 DB is overloaded");
-});
-
 describe("any other failure is a 500 that reveals nothing, and its cause is logged", () => {
   it("in every operation", async () => {
     const failure = new Error("D1_ERROR: internal error");
