@@ -12,15 +12,6 @@ export const LOCAL_KEY = "local-development-key";
 
 const START = 45_000; // milliseconds
 
-interface DevServer {
-  folder: string;
-  /** For example http://localhost:8787. */
-  origin: string;
-  /** What it has printed so far. */
-  output(): string;
-  stop(): Promise<void>;
-}
-
 /** A folder with the files of a fresh clone, uncommitted ones included, and the packages already installed. */
 export function copyProject(): string {
   const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
@@ -39,16 +30,18 @@ export function removeProject(folder: string): void {
 
 /**
  * Runs `npm run dev` in `folder`, with these flags of Wrangler and on a free port, and waits until it answers. Throws
- * with its output if it does not. It ends with this process at the latest.
+ * with its output if it does not. It ends with this process at the latest. `output` is what it has printed so far.
  */
-export async function startDev(folder: string, ...flags: string[]): Promise<DevServer> {
+export async function startDev(folder: string, ...flags: string[]) {
   const { origin, close } = await startServer(undefined, "localhost"); // on a free port
   close();
   const child = launch("npm", ["run", "dev", "--", ...flags, "--port", new URL(origin).port], folder);
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (output += data));
   const deadline = Date.now() + START;
-  while (!(await answers(origin))) {
+  // A request that arrives while the runtime restarts may never be answered.
+  const isUp = () => fetch(origin, { signal: AbortSignal.timeout(2_000) }).then(Boolean, () => false);
+  while (!(await isUp())) {
     if (child.exitCode !== null || Date.now() > deadline) {
       await end(child);
       throw new Error(`npm run dev has ended, or does not answer after ${START / 1000} s:\n${output}`);
@@ -56,12 +49,4 @@ export async function startDev(folder: string, ...flags: string[]): Promise<DevS
     await new Promise((done) => setTimeout(done, 200));
   }
   return { folder, origin, output: () => output, stop: () => end(child) };
-}
-
-/** Whether the URL answers. A request that arrives while the runtime restarts may never be answered. */
-async function answers(url: string): Promise<boolean> {
-  return fetch(url, { signal: AbortSignal.timeout(2_000) }).then(
-    () => true,
-    () => false,
-  );
 }

@@ -16,7 +16,6 @@ const FAILURES: Record<string, (response: ServerResponse, status: number, body: 
   // Whoever follows it gets what looks like a success.
   redirect: (response) => response.writeHead(302, { Location: response.req.url }).end(),
   html: (response, status) => response.writeHead(status).end("<h1>Welcome</h1>"),
-  json: (response, status) => response.writeHead(status).end('{"status":"ok"}'),
   shortened: (response, status, body) => response.writeHead(status).end(body.slice(0, -1)),
   "shortened error": (response) => response.writeHead(400).end('{"code":"invalid'),
   "cut off": (response, status, body) =>
