@@ -56,15 +56,12 @@ describe("a URL that is not normalized", () => {
     expect((await fetchRaw(`${ORIGIN}/v1/pets?limit=1\u2028`)).status).toBe(400);
   });
 
-  it.each(["/v1\\pets?limit=1", "/v1/x/../pets?limit=1"])(
-    "%s is /v1/pets, also in the link to the next page",
-    async (path) => {
-      await insertRows(2);
-      const { status, headers } = await fetchRaw(ORIGIN + path);
-      expect(status).toBe(200);
-      expect(headers.get("Link")).toBe(`<${ORIGIN}/v1/pets?limit=1&after=1>; rel="next"`);
-    },
-  );
+  it.each(["/v1\\pets?limit=1", "/v1/x/../pets?limit=1"])("%s is /v1/pets, also in the next link", async (path) => {
+    await insertRows(2);
+    const { status, headers } = await fetchRaw(ORIGIN + path);
+    expect(status).toBe(200);
+    expect(headers.get("Link")).toBe(`<${ORIGIN}/v1/pets?limit=1&after=1>; rel="next"`);
+  });
 });
 
 it.each(["/v1/pets?limit=1", "/v1/pets?limit=0", "/v1/pets/1", "/v1/nothing"])(
