@@ -37,8 +37,7 @@ export function describeOperation(operation: Operation): string {
   const body = requestBody?.content["application/json"].schema;
   const bodyText = body && `### Body {#${id}-body}\n\n${describeObject(nameOf(body), id)}`;
   const successes = successesOf(operation).map(([status, { content, description }]) => {
-    const type = content ? typeOf(content["application/json"].schema, status) : "no body";
-    return item(`${id}-${status}`, status, type, description);
+    return item(`${id}-${status}`, status, typeOf(content["application/json"].schema, status), description);
   });
   return `<p class="request"><strong>${method}</strong> <code>${path}</code> <small>${id}</small></p>
 
@@ -191,7 +190,7 @@ function typeOf(schema: JsonSchema, name: string): string {
 }
 
 /** The errors with one status, by their codes. */
-const examplesOf = (response?: ResponseObject) => response?.content?.["application/json"].examples ?? {};
+const examplesOf = (response?: ResponseObject) => response?.content["application/json"].examples ?? {};
 
 const nameOf = ({ $ref = "" }: JsonSchema) => $ref.replace("#/components/schemas/", "");
 const escaped = (text: string) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");

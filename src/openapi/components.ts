@@ -35,7 +35,7 @@ export interface Content {
 export interface ResponseObject {
   description: string;
   headers: HeaderMap;
-  content?: Content | undefined;
+  content: Content;
 }
 
 export interface Operation {
@@ -79,7 +79,7 @@ export const jsonContent = (name: string, example: unknown): Content => ({
 });
 
 /** The response of an operation that has used the store. `headers`: in addition to the common ones. */
-export const successResponse = (description: string, content?: Content, headers: HeaderMap = {}): ResponseObject => ({
+export const successResponse = (description: string, content: Content, headers: HeaderMap = {}): ResponseObject => ({
   description,
   headers: { ...bookmarkHeader, ...headers, ...commonHeaders(200) },
   content,

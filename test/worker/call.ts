@@ -97,8 +97,8 @@ export function requestTo(
   return [`/v1${path.replaceAll(/\{\w+\}/g, "1")}`, { method, ...(headers && { headers }), ...body, ...options }];
 }
 
-const listed = described("listPets").responses[200]?.content;
-const examples = listed?.["application/json"].example as Record<string, unknown>[];
+const listed = described("listPets").responses[200]?.content["application/json"];
+const examples = listed?.example as Record<string, unknown>[];
 
 /** The pets of the description's example, without their ids. They have every property and differ in each. */
 export const [REX = {}, ADA = {}] = examples.map(({ id: _, ...pet }) => pet);

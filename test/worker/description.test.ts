@@ -72,7 +72,7 @@ describe("the description", () => {
 });
 
 const bodiesOf = ({ requestBody, responses }: DescribedOperation) =>
-  [requestBody, ...Object.values(responses)].flatMap((part) => part?.content?.["application/json"] ?? []);
+  [requestBody, ...Object.values(responses)].flatMap((part) => part?.content["application/json"] ?? []);
 
 /** The schema of a component, or of its items. */
 function schemaOf(schema: Schema): Schema {

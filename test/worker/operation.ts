@@ -39,7 +39,7 @@ export function testOperation(operationId: string, ownErrors: Requests): void {
     ...ownErrors,
   };
   const examples = Object.values(operation.responses).flatMap(({ content }) =>
-    Object.entries(content?.["application/json"].examples ?? {}),
+    Object.entries(content["application/json"].examples ?? {}),
   );
 
   describe(`${operationId}, like all operations,`, () => {
