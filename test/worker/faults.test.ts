@@ -1,5 +1,7 @@
+// A failure of the database: what its caller gets, and what is logged.
+
 import { env } from "cloudflare:workers";
-import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
+import { beforeEach, expect, it, type MockInstance, vi } from "vitest";
 import { failing, intercepted } from "./binding.ts";
 import { type Answer, call, countPets, createPet, EXAMPLE_CALLS, expectError, REX } from "./call.ts";
 
@@ -47,32 +49,32 @@ async function performAll(DB: D1Database, expectAnswer: (answer: Answer, mayBeSt
   }
 }
 
-describe("a transient failure of D1", () => {
-  const LOST = new Error("D1_ERROR: Network connection lost.");
+const LOST = new Error("D1_ERROR: Network connection lost.");
 
-  it("is 503 with Retry-After if the request is safe to repeat, and logged with its stack", async () => {
-    vi.spyOn(scheduler, "wait").mockResolvedValue();
-    await performAll(failing(LOST), (answer, mayBeStored) => {
-      expectError(answer, mayBeStored ? "outcome_unknown" : "store_unavailable");
-      expect(answer.headers.get("Retry-After")).toBe(mayBeStored ? null : "1");
-      expectLogged("store_unavailable", String(LOST.stack));
-    });
+it.each([
+  ["store_unavailable", LOST],
+  ["internal_error", new Error("D1_ERROR: internal error")],
+] as const)("a failure is %s in every operation, and logged with its stack", async (code, failure) => {
+  vi.spyOn(scheduler, "wait").mockResolvedValue();
+  await performAll(failing(failure), (answer, mayBeStored) => {
+    expectError(answer, mayBeStored ? "outcome_unknown" : code);
+    expectLogged(code, String(failure.stack));
   });
+});
 
-  it.each(Object.entries(EXAMPLE_CALLS))("is not retried in %s without an Idempotency-Key", async (_, perform) => {
-    const lose = vi.fn(() => Promise.reject(LOST));
-    expect((await perform({ bindings: { DB: intercepted(lose) } })).status).toBeGreaterThanOrEqual(500);
-    expect(lose).toHaveBeenCalledTimes(1);
-  });
+it.each(Object.entries(EXAMPLE_CALLS))("%s without an Idempotency-Key is tried once", async (_, perform) => {
+  const lose = vi.fn(() => Promise.reject(LOST));
+  expect((await perform({ bindings: { DB: intercepted(lose) } })).status).toBeGreaterThanOrEqual(500);
+  expect(lose).toHaveBeenCalledTimes(1);
+});
 
-  it("is one that D1 threw, whatever a different failure says", async () => {
-    vi.spyOn(crypto.subtle, "timingSafeEqual").mockImplementation(() => {
-      throw LOST;
-    });
-    expectError(await call("/v1/pets", { headers }), "internal_error");
-    const [line] = log.mock.lastCall ?? [];
-    expect(JSON.parse(line)).toMatchObject({ failure: "internal_error", cause: LOST.stack });
+it("a failure that D1 did not throw is not transient, whatever it says", async () => {
+  vi.spyOn(crypto.subtle, "timingSafeEqual").mockImplementation(() => {
+    throw LOST;
   });
+  expectError(await call("/v1/pets", { headers }), "internal_error");
+  const [line] = log.mock.lastCall ?? [];
+  expect(JSON.parse(line)).toMatchObject({ failure: "internal_error", cause: LOST.stack });
 });
 
 const REFUSED = true;
@@ -141,59 +143,44 @@ it.each<[message: string, isRefused: boolean, retryAfter?: number]>([
   expect(wait).toHaveBeenCalledTimes(retryAfter === 1 ? 2 : 0);
 });
 
-describe("any other failure is a 500 that reveals nothing, and its cause is logged", () => {
-  it("in every operation", async () => {
-    const failure = new Error("D1_ERROR: internal error");
-    await performAll(failing(failure), (answer, mayBeStored) => {
-      expectError(answer, mayBeStored ? "outcome_unknown" : "internal_error");
-      expect(answer.headers.has("Retry-After")).toBe(false);
-      expectLogged("internal_error", String(failure.stack));
-    });
-  });
-
-  it("in createPet, which does not say that anything was stored if nothing was sent", async () => {
-    expectError(await createPet(REX, { bindings: { DB: undefined } }), "internal_error");
-  });
-
-  it("such as a value that cannot be printed", async () => {
-    const failure = { message: "Network connection lost.", toString: null };
-    expectError(await call("/v1/pets", { headers, bindings: { DB: failing(failure) } }), "internal_error");
-    expectLogged("internal_error", "a value that cannot be printed");
-  });
-
-  const REMEDY = 'SQLITE_ERROR (see "A 500" in docs/OPERATIONS.md)';
-
-  it.each([
-    ["listPets", "DROP TABLE pets"],
-    ["listPets", "ALTER TABLE pets RENAME COLUMN status TO later"],
-    ["getPet", "ALTER TABLE pets RENAME COLUMN status TO later"],
-    ["createPet", "ALTER TABLE pets RENAME COLUMN status TO later"],
-    ["listPets with a filter", "DROP INDEX pets_by_status"],
-    ["createPet with a key", "DROP INDEX pets_by_idempotency_key"],
-  ])("if what %s needs is missing, with where to look: %s", async (name, sql) => {
-    await env.DB.exec(sql);
-    expectError((await EVERY_CALL[name]?.({ headers })) ?? expect.fail(), "internal_error");
-    expectLogged("internal_error", REMEDY);
-  });
+it("createPet does not say that anything was stored if nothing was sent", async () => {
+  expectError(await createPet(REX, { bindings: { DB: undefined } }), "internal_error");
 });
 
-describe("a result of D1 without what the statement selects is 500", () => {
-  /** A database that returns these results for every statement. */
-  const answering = (results: unknown) => intercepted(async <T>() => ({ success: true, meta: {}, results }) as T);
+it("a failure may be a value that cannot be printed", async () => {
+  const failure = { message: "Network connection lost.", toString: null };
+  expectError(await call("/v1/pets", { headers, bindings: { DB: failing(failure) } }), "internal_error");
+  expectLogged("internal_error", "a value that cannot be printed");
+});
 
-  it.each([{ results: {} }, { results: [{ json: "garbage" }] }])("in every operation: %j", async ({ results }) => {
+it.each([
+  ["listPets", "DROP TABLE pets"],
+  ["listPets", "ALTER TABLE pets RENAME COLUMN status TO later"],
+  ["createPet", "ALTER TABLE pets RENAME COLUMN status TO later"],
+  ["listPets with a filter", "DROP INDEX pets_by_status"],
+  ["createPet with a key", "DROP INDEX pets_by_idempotency_key"],
+])("if what %s needs is missing, the log says where to look: %s", async (name, sql) => {
+  await env.DB.exec(sql);
+  expectError((await EVERY_CALL[name]?.({ headers })) ?? expect.fail(), "internal_error");
+  expectLogged("internal_error", 'SQLITE_ERROR (see "A 500" in docs/OPERATIONS.md)');
+});
+
+/** A database that returns these results for every statement. */
+const answering = (results: unknown) => intercepted(async <T>() => ({ success: true, meta: {}, results }) as T);
+
+it.each([{ results: {} }, { results: [{ json: "garbage" }] }])(
+  "a result without JSON is a failure: %j",
+  async ({ results }) => {
     await performAll(answering(results), ({ status }) => {
       expect(status).toBe(500);
       expectLogged("internal_error", "Error: D1 ");
     });
-  });
+  },
+);
 
-  it.each([{ results: [] }, { results: [{ json: '{"id":1}' }] }, { results: [{ json: '{"id":null}', matches: 1 }] }])(
-    "in createPet: %j",
-    async ({ results }) => {
-      expectError(await createPet(REX, { bindings: { DB: answering(results) } }), "outcome_unknown");
-    },
-  );
+it("a result of createPet without its row, its id or its comparison is a failure", async () => {
+  for (const results of [[], [{ json: '{"id":1}' }], [{ json: '{"id":null}', matches: 1 }]])
+    expectError(await createPet(REX, { bindings: { DB: answering(results) } }), "outcome_unknown");
 });
 
 it.each([{}, { "Content-Length": "29" }])("an incomplete body is 400 and not logged: %j", async (length) => {
