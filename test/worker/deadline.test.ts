@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, expect, it, type MockInstance, vi } from "vitest";
 import { intercepted } from "./binding.ts";
-import { call, createPet, expectError } from "./call.ts";
+import { call, createPet, expectError, REX } from "./call.ts";
 
 let log: MockInstance<typeof console.error>;
 beforeEach(() => {
@@ -30,7 +30,7 @@ function slow() {
 const pass = (milliseconds: number) => vi.advanceTimersByTimeAsync(milliseconds);
 
 const createWithKey = (bindings: { DB: D1Database }) =>
-  createPet({ name: "Rex", categoryId: 1 }, { bindings, headers: { "Idempotency-Key": "key" } });
+  createPet(REX, { bindings, headers: { "Idempotency-Key": "key" } });
 
 it("a request is 503 if D1 does not answer", async () => {
   const { bindings, sent, loseLast } = slow();
@@ -48,7 +48,7 @@ it("a request is 503 if D1 does not answer", async () => {
 
 it("a create without a key that D1 does not answer may have been stored", async () => {
   const { bindings, sent } = slow();
-  const answering = createPet({ name: "Rex", categoryId: 1 }, { bindings });
+  const answering = createPet(REX, { bindings });
   await sent(1);
   await pass(20_000);
   expectError(await answering, "outcome_unknown");

@@ -60,10 +60,7 @@ it("getPet responds until the last millisecond before its removal, which needs a
 it("getPet is one round trip that reads one row, and has a bookmark, found or not", async () => {
   await insertRows(10);
   const { DB, trips } = recorded();
-  for (const [id, status] of [
-    [5, 200],
-    [11, 404],
-  ]) {
+  for (const [id, status] of Object.entries({ 5: 200, 11: 404 })) {
     const answer = await call(`/v1/pets/${id}`, { bindings: { DB } });
     expect([answer.status, answer.headers.has("x-d1-bookmark")]).toEqual([status, true]);
   }
