@@ -77,8 +77,9 @@ describe("Idempotency-Key", () => {
     const insert = env.DB.prepare(
       "INSERT INTO pets (name, category_id, status, created_by, idempotency_key) VALUES ('Rex', 1, 'sold', ?, ?)",
     );
-    const refused = [...["", "x".repeat(256), "é", "a\tb"].map((key) => ["API_KEY", key]), [null, "key"]];
-    for (const values of refused) await expect(insert.bind(...values).run()).rejects.toThrow(/CHECK constraint failed/);
+    for (const key of ["", "x".repeat(256), "é", "a\tb"])
+      await expect(insert.bind("API_KEY", key).run()).rejects.toThrow(/CHECK constraint failed/);
+    await expect(insert.bind(null, "key").run()).rejects.toThrow(/CHECK constraint failed/);
   });
 });
 
