@@ -115,7 +115,7 @@ export function badRequest(summary: string, reject: () => unknown): ResponseObje
 }
 
 const SEND_AGAIN =
-  "Wait as many seconds as `Retry-After` says, and send the request again as it was, with its " +
+  "Wait as many seconds as `Retry-After` says, and send the same request again, with its " +
   `\`${IDEMPOTENCY_HEADER}\` if it had one.`;
 
 export const internalError: DescribedError = [
