@@ -10,7 +10,7 @@ import { readKey } from "../../scripts/read-key.ts";
 // An error that is thrown here would be printed with its stack, and "No test files found" after it.
 export default async function setup(project: TestProject): Promise<void> {
   try {
-    project.provide("service", await findService(project.vite.config.mode, process.env));
+    project.provide("service", await requireTestService(project.vite.config.mode, process.env));
   } catch (failure) {
     console.error((failure as Error).message);
     process.exit(1);
@@ -18,7 +18,7 @@ export default async function setup(project: TestProject): Promise<void> {
 }
 
 /** The service that the tests of this mode call. Throws with a message for the operator. */
-export async function findService(mode: string, { SERVICE_URL = "", ...env }: NodeJS.Dict<string>) {
+export async function requireTestService(mode: string, { SERVICE_URL = "", ...env }: NodeJS.Dict<string>) {
   const base = parseBase("SERVICE_URL", SERVICE_URL);
   const leavesAnimals = mode !== "smoke";
   if (leavesAnimals && !isForTests(base)) {

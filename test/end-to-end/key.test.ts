@@ -6,7 +6,7 @@ import { askAboutKey } from "../../scripts/key.ts";
 import { readKey } from "../../scripts/read-key.ts";
 import { launch, onTerminal, outcome } from "../processes.ts";
 import { startServer } from "../server.ts";
-import { findService } from "./deployed-setup.ts";
+import { requireTestService } from "./deployed-setup.ts";
 import { API_KEY, ORIGIN } from "./service.ts";
 
 const BASE = `${ORIGIN}/v1`;
@@ -86,15 +86,15 @@ it.each([
 ])("tests may leave animals at %s: %s", async (SERVICE_URL, expected) => {
   expect(isForTests(SERVICE_URL)).toBe(expected);
   if (expected) return;
-  await expect(findService("deployed", { SERVICE_URL })).rejects.toThrow("is not known to be for tests.");
+  await expect(requireTestService("deployed", { SERVICE_URL })).rejects.toThrow("is not known to be for tests.");
 });
 
 it("only the smoke test runs while the service is closed, and none with a key that it does not have", async () => {
   const { origin, close } = await startServer((_, response) => response.writeHead(503, NAMED).end(CLOSED));
   const service = { SERVICE_URL: `${origin}/v1`, API_KEY: "a-key" };
-  expect(await findService("smoke", service)).toMatchObject({ origin, isClosed: true });
-  await expect(findService("deployed", service)).rejects.toThrow("The service is closed for maintenance");
+  expect(await requireTestService("smoke", service)).toMatchObject({ origin, isClosed: true });
+  await expect(requireTestService("deployed", service)).rejects.toThrow("The service is closed for maintenance");
   close();
-  const wrong = findService("smoke", { SERVICE_URL: BASE, API_KEY: "wrong" });
+  const wrong = requireTestService("smoke", { SERVICE_URL: BASE, API_KEY: "wrong" });
   await expect(wrong).rejects.toThrow("The service does not have this key");
 });
