@@ -3,10 +3,10 @@
 // the packages of this project. It starts and ends with the test file that imports this.
 
 import { createHash } from "node:crypto";
-import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
-import type { DatabaseSync } from "node:sqlite";
+import { DatabaseSync } from "node:sqlite";
 import { text } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeEach } from "vitest";
@@ -15,10 +15,11 @@ import { copyProject, removeProject } from "../dev-server.ts";
 import { commitAll, git } from "../git.ts";
 import { launch, outcome } from "../processes.ts";
 import { startServer } from "../server.ts";
+import { TABLES } from "../tables.ts";
 
 /**
  * What a test sees, and what it can change. Before each test, everything works, both environments serve an earlier
- * commit, and the folder has deployed to neither.
+ * commit with the tables of this one, and the folder has deployed to neither.
  */
 export const cloudflare = {
   /** What has happened, in order. What an environment is asked several times in a row is here once. */
@@ -29,31 +30,35 @@ export const cloudflare = {
   serving: {} as Record<string, string | undefined>,
   /** What was uploaded last: a form with the metadata, the script and its source map. */
   upload: "",
-  /** The statements of the last query, and the files of SQL that were uploaded. */
-  query: "",
-  files: [] as string[],
   /** The accounts that were named. */
   accounts: new Set<string>(),
-  /** Whether both services are closed, and the greatest id of their animals. */
+  /** Whether both services are closed. */
   isClosed: false,
-  lastId: null as string | null,
   /** The names of the databases. */
   databases: [] as string[],
-  /** What answers queries. Without it, the answer is no rows. */
-  store: undefined as DatabaseSync | undefined,
+  /** The databases themselves. */
+  stores: {} as Record<string, DatabaseSync>,
   /** The API_KEY of each environment. One without a key has no Worker. */
   keys: {} as Record<string, string>,
 };
 beforeEach(() => {
-  Object.assign(cloudflare, { events: [], fails: () => false, upload: "", query: "", files: [] });
-  Object.assign(cloudflare, { isClosed: false, lastId: null, store: undefined });
+  Object.assign(cloudflare, { events: [], fails: () => false, upload: "", isClosed: false });
   cloudflare.accounts.clear();
   cloudflare.serving = { staging: "ea411e4ea411", production: "ea411e4ea411" };
   cloudflare.databases = ["animal-store-staging", "animal-store-production"];
+  cloudflare.stores = { staging: openStore(), production: openStore() };
   cloudflare.keys = { staging: "a-key", production: "a-key" };
   rmSync(join(folder, ".wrangler"), { recursive: true, force: true });
   mkdirSync(join(folder, ".wrangler"));
 });
+
+/** A database to which Wrangler has applied the migrations. */
+function openStore(): DatabaseSync {
+  const store = new DatabaseSync(":memory:");
+  store.exec(`${TABLES} CREATE TABLE d1_migrations (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT)`);
+  for (const name of readdirSync("migrations")) store.prepare("INSERT INTO d1_migrations (name) VALUES (?)").run(name);
+  return store;
+}
 
 /** Records an event. Returns whether it succeeds. */
 function record(event: string): boolean {
@@ -76,8 +81,33 @@ const API_EVENTS: [request: RegExp, event: string][] = [
   [/^PUT .*\/secrets$/, "new key"],
 ];
 
+/** The code with which Cloudflare refuses a binding to a database that does not exist, and secrets without a Worker. */
+function refusalOf(event: string, environment: string, body: string): number | undefined {
+  if (!record(`${environment}: ${event}`)) return 7500;
+  if (event === "upload" && !body.includes(`"type":"d1","id":"animal-store-${environment}"`)) return 10021;
+  return event === "secrets" && !cloudflare.keys[environment] ? 10007 : undefined;
+}
+
+/** Does what a request means, and returns the result. */
+function resultOf(event: string, environment: string, body: string): object {
+  if (event === "query") {
+    const { sql } = JSON.parse(body);
+    const store = cloudflare.stores[environment];
+    const results = /^\s*SELECT/i.test(sql) ? store?.prepare(sql).all() : store?.exec(sql);
+    return [{ success: true, meta: {}, results: results ?? [] }];
+  }
+  if (event === "databases") return cloudflare.databases.map((name) => ({ name }));
+  if (event === "secrets") return [{ name: "API_KEY" }];
+  if (event === "new database") cloudflare.databases.push(JSON.parse(body).name);
+  if (event === "new key") cloudflare.keys[environment] = JSON.parse(body).text;
+  if (event === "upload") cloudflare.upload = body;
+  const [, commit] = /\[VERSION_HEADER\]: .*?"(\w+)",?$/m.exec(cloudflare.upload) ?? [];
+  if (event === "live") cloudflare.serving[environment] = commit;
+  return defaultResult(`animal-store-${environment}`, body);
+}
+
 /** Satisfies every command of Wrangler, of which each reads some of the members. An import ends when it is polled. */
-const resultFor = (database: string, body: string) => ({
+const defaultResult = (database: string, body: string) => ({
   at_bookmark: "a-bookmark",
   bindings: [],
   bookmark: "a-bookmark",
@@ -92,47 +122,27 @@ const resultFor = (database: string, body: string) => ({
   status: body.includes('"poll"') ? "complete" : "active",
   subdomain: "acme",
   success: true,
-  upload_url: `${origin}/file`,
+  upload_url: `${origin}/${database}`,
   uuid: database,
 });
-
-/** The code with which Cloudflare refuses a binding to a database that does not exist, and secrets without a Worker. */
-function refusalOf(event: string | undefined, environment: string, body: string): number | undefined {
-  if (event === "upload" && !body.includes(`"type":"d1","id":"animal-store-${environment}"`)) return 10021;
-  return event === "secrets" && !cloudflare.keys[environment] ? 10007 : undefined;
-}
 
 const { origin, close } = await startServer(async (request, response) => {
   const { method, url = "", headers } = request;
   const body = await text(request);
   const [, environment = ""] = /animal-store-(staging|production)/.exec(url + body) ?? [];
-  const [, path = ""] = /^\/client\/v4(\/.*)/.exec(url) ?? [];
+  const [, path] = /^\/client\/v4(\/.*)/.exec(url) ?? [];
   if (path) {
-    const [, event] = API_EVENTS.find(([pattern]) => pattern.test(`${method} ${path}`)) ?? [];
-    const code = event && !record(`${environment}: ${event}`) ? 7500 : refusalOf(event, environment, body);
-    const success = code === undefined;
     const [, account] = /^\/accounts\/([^/]+)/.exec(path) ?? [];
     if (account) cloudflare.accounts.add(account);
-    if (event === "upload") cloudflare.upload = body;
-    if (event === "query") cloudflare.query += body;
-    const [, commit] = /\[VERSION_HEADER\]: .*?"(\w+)",?$/m.exec(cloudflare.upload) ?? [];
-    if (event === "live") cloudflare.serving[environment] = commit;
-    if (success && event === "new database") cloudflare.databases.push(JSON.parse(body).name);
-    if (success && event === "new key") cloudflare.keys[environment] = JSON.parse(body).text;
-    const rows = event === "query" ? (cloudflare.store?.prepare(JSON.parse(body).sql).all() ?? []) : [];
-    const lists: Record<string, object[]> = {
-      databases: cloudflare.databases.map((name) => ({ name })),
-      query: [
-        { success, meta: {}, results: body.includes('"SELECT CAST(max(id)') ? [{ last: cloudflare.lastId }] : rows },
-      ],
-      secrets: [{ name: "API_KEY" }],
-    };
-    const result = lists[event ?? ""] ?? resultFor(`animal-store-${environment}`, body);
-    const errors = success ? [] : [{ code, message: "as the test wants" }];
-    return response.writeHead(success ? 200 : 400).end(JSON.stringify({ success, errors, messages: [], result }));
+    const [, event] = API_EVENTS.find(([pattern]) => pattern.test(`${method} ${path}`)) ?? [];
+    const code = event && refusalOf(event, environment, body);
+    const answer = code
+      ? { success: false, errors: [{ code, message: "as the test wants" }] }
+      : { success: true, errors: [], messages: [], result: resultOf(event ?? "", environment, body) };
+    return response.writeHead(code ? 400 : 200).end(JSON.stringify(answer));
   }
   if (method === "PUT") {
-    cloudflare.files.push(body);
+    cloudflare.stores[environment]?.exec(body);
     // Wrangler compares this.
     return response.setHeader("ETag", createHash("md5").update(body).digest("hex")).end();
   }
