@@ -1,6 +1,7 @@
 // A copy of the project that deploys with the real Git, tar, Wrangler and Vitest, to a server that is both Cloudflare's
 // API and the environments. One test that reports that it ran replaces those over HTTP, and a script npm, which links
-// the packages of this project. It starts and ends with the test file that imports this.
+// the packages of this project. It starts and ends with the one test file that imports this: a second one in the same
+// process would get what Vitest has imported already.
 
 import { createHash } from "node:crypto";
 import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
