@@ -20,7 +20,7 @@ import { TABLES } from "../tables.ts";
 
 /**
  * What a test sees, and what it can change. Before each test, everything works, both environments serve an earlier
- * commit with the tables of this one, and the folder has deployed to neither.
+ * commit with the tables of this one, and the folder is a fresh clone, which has deployed to neither.
  */
 export const cloudflare = {
   /** What has happened, in order. What an environment is asked several times in a row is here once. */
@@ -49,7 +49,8 @@ beforeEach(() => {
   cloudflare.databases = ["animal-store-staging", "animal-store-production"];
   cloudflare.stores = { staging: openStore(), production: openStore() };
   cloudflare.keys = { staging: "a-key", production: "a-key" };
-  rmSync(join(folder, ".wrangler"), { recursive: true, force: true });
+  git(folder, "reset", "--quiet", "--hard", commit);
+  git(folder, "clean", "-dfxq", "--exclude=node_modules");
   mkdirSync(join(folder, ".wrangler"));
 });
 
