@@ -5,7 +5,7 @@
 import { lstatSync } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";
 import { parseArguments } from "./environment.ts";
-import { type Count, prove, wordsOf } from "./prove.ts";
+import { prove, wordsOf } from "./prove.ts";
 import { removeAtExit } from "./remove-at-exit.ts";
 import { queryRows } from "./wrangler.ts";
 
@@ -13,7 +13,6 @@ import { queryRows } from "./wrangler.ts";
 export const ROWS_PER_QUERY = 4000;
 
 type Row = Record<string, unknown>;
-type Prove = (file: string) => Promise<Count>;
 
 /**
  * The text of a backup: the environment, then a line for each animal, in the order of ids, such as
@@ -55,30 +54,22 @@ function literalOf(column: string): string {
   return `iif(typeof(${column}) = 'text' AND (${needsHex.join(" OR ")}), ${hex}, quote(${column})) AS ${column}`;
 }
 
-/**
- * Writes a file that only its owner can read. It appears when it is complete and proven: until then it is `partial`,
- * which the caller removes, and one that is not proven is kept as `<file>.unproven`. Throws if the file exists.
- */
-export async function writeNew(file: string, partial: string, parts: Iterable<string>, prove: Prove): Promise<Count> {
-  if (lstatSync(file, { throwIfNoEntry: false })) throw new Error(`${file} already exists: take another name.`);
-  await writeFile(partial, parts, { flag: "wx", mode: 0o600 });
-  const proof = await prove(partial).catch(async ({ message }: Error) => {
-    await rename(partial, `${file}.unproven`);
-    throw new Error(`${message}\nThe backup is not proven, and is kept as ${file}.unproven.`);
-  });
-  // Takes the name, unless it is taken by now.
-  await writeFile(file, "", { flag: "wx" });
-  await rename(partial, file);
-  return proof;
-}
-
 if (import.meta.main) {
   try {
     const { environment, file } = parseArguments("backup");
+    if (lstatSync(file, { throwIfNoEntry: false })) throw new Error(`${file} already exists: take another name.`);
+    // Only its owner can read it. It takes its name when it is complete and proven.
     const partial = `${file}.${process.pid}.partial`;
     removeAtExit(partial);
     const lines = backupLines(environment, (sql) => queryRows(environment, sql));
-    const proof = await writeNew(file, partial, lines, (written) => prove(written, environment));
+    await writeFile(partial, lines, { flag: "wx", mode: 0o600 });
+    const proof = await prove(partial, environment).catch(async ({ message }: Error) => {
+      await rename(partial, `${file}.unproven`);
+      throw new Error(`${message}\nThe backup is not proven, and is kept as ${file}.unproven.`);
+    });
+    // Fails if the name is taken by now.
+    await writeFile(file, "", { flag: "wx" });
+    await rename(partial, file);
     console.log(`Saved: ${file} has ${wordsOf(proof)}`);
   } catch (failure) {
     console.error((failure as Error).message);

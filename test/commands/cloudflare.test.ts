@@ -1,6 +1,6 @@
 // What commands ask Cloudflare for: in which order, and where they stop.
 
-import { existsSync, globSync, readdirSync } from "node:fs";
+import { existsSync, globSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { gzipSync } from "node:zlib";
@@ -201,6 +201,13 @@ it("npm run load goes on without a proof or a count, and says which part failed 
   expect(errors).toMatch(
     /\nPart 1 \(.*\) is not loaded: .* as the test wants \[code: 7500\]\. Run the same command again\.\n$/,
   );
+});
+
+it("npm run backup does not overwrite a file that appears meanwhile", async () => {
+  cloudflare.fails = () => place("saved.sql", "kept") !== undefined;
+  const { status, errors } = await runScript(["scripts/backup.ts", "staging", "saved.sql"]);
+  expect([status, errors]).toEqual([1, expect.stringContaining("EEXIST")]);
+  expect(readFileSync(join(folder, "saved.sql"), "utf8")).toBe("kept");
 });
 
 it("npm run backup keeps a file that cannot be loaded under a different name", async () => {
