@@ -17,10 +17,8 @@ const MAX_LINES = 5000;
 const MAX_BYTES = 3_000_000;
 
 /** Parts of whole lines. The first line of each says when it was made, because D1 may skip a file that it knows. */
-export async function* partsOf(
-  statements: AsyncIterable<[number, string]>,
-  now = new Date().toISOString(),
-): AsyncGenerator<string> {
+export async function* partsOf(statements: AsyncIterable<[number, string]>): AsyncGenerator<string> {
+  const now = new Date().toISOString();
   let lines: string[] = [];
   let bytes = 0;
   let count = 0;
@@ -68,7 +66,7 @@ if (import.meta.main) {
       const name = sql.slice(3, sql.indexOf("\n"));
       await writeFile(part, sql, { mode: 0o600 });
       try {
-        executeSql(environment, ["--file", part], { output: "pipe", errors: "pipe" });
+        executeSql(environment, ["--file", part], { output: "pipe" });
       } catch (failure) {
         throw new Error(`${name} is not loaded: ${reasonOf(failure as Error)}. Run the same command again.`);
       }

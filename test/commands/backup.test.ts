@@ -181,8 +181,8 @@ describe("a proof", () => {
 describe("npm run load", () => {
   it("divides lines into parts of 5,000 or of about 3 MB, each with a new first line", async () => {
     const partsOfLines = (...lines: string[]) =>
-      Array.fromAsync(partsOf(Readable.from(lines.map((line) => [1, line])), "today"));
-    const first = (part: number) => `-- Part ${part} (today)\n`;
+      Array.fromAsync(partsOf(Readable.from(lines.map((line) => [1, line]))), (part) => part.replace(/\(.*?\)/, ""));
+    const first = (part: number) => `-- Part ${part} \n`;
     const divided = [5000, 5000, 2000].map((count, at) => first(at + 1) + "a\u2028b'\n".repeat(count));
     expect(await partsOfLines(...Array(12_000).fill("a\u2028b'"))).toEqual(divided);
     const long = "猫".repeat(333_333); // 1 MB
