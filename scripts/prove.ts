@@ -59,11 +59,11 @@ async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<strin
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
   let line = "";
   for await (const chunk of chunks) {
-    for (const piece of decoder.decode(chunk, { stream: true }).split(/(?<=\n)/)) {
-      line += piece;
-      if (!piece.endsWith("\n")) continue;
+    const [end = "", ...next] = decoder.decode(chunk, { stream: true }).split("\n");
+    line += end;
+    for (const text of next) {
       yield line;
-      line = "";
+      line = text;
     }
   }
   yield line + decoder.decode();
