@@ -53,8 +53,8 @@ async function deploy(environment: Environment, commit: string, folder: string, 
   printStep(`${environment}: what serves, and the restore point of the database`);
   const report = reportOf(environment);
   const serving = existsSync(report) ? await servingCommit(addressIn(report)) : "an unknown commit (address not known)";
-  const pipes = { output: "pipe", errors: "pipe", folder } as const;
-  const { bookmark } = JSON.parse(wrangler(["d1", "time-travel", "info", "DB", ...section, "--json"], pipes));
+  const info = wrangler(["d1", "time-travel", "info", "DB", ...section, "--json"], { output: "pipe", folder });
+  const { bookmark } = JSON.parse(info);
   summary.push(`Before this run, ${environment} served ${serving}, and the restore point was ${bookmark}.`);
   console.log(summary.at(-1));
 
@@ -67,7 +67,14 @@ async function deploy(environment: Environment, commit: string, folder: string, 
   if (!isCommit(serving) || serving === commit)
     wayBack = `To go back: npm run deploy:${environment} -- <commit>, with the tag of an earlier deployment in
 npx wrangler deployments list --env ${environment} (a changed secret has no tag)`;
-  const base = deployCode(environment, commit, folder);
+  const newReport = join(folder, `deployment-${environment}.jsonl`);
+  const define = ["--define", `COMMIT:"${commit}"`];
+  wrangler(["deploy", ...section, "--tag", commit, ...define], {
+    env: { WRANGLER_OUTPUT_FILE_PATH: newReport },
+    folder,
+  });
+  const base = addressIn(newReport);
+  cpSync(newReport, report);
   summary.push(animalsOf(environment, folder));
 
   const minutes = `for at most ${PATIENCE / 60_000} minutes`;
@@ -102,16 +109,6 @@ function animalsOf(environment: Environment, folder: string): string {
     console.error((failure as Error).message);
     return `The animals of ${environment} cannot be read.`;
   }
-}
-
-/** Builds and deploys the code, which names its commit. Returns the base URL that Wrangler reports. */
-function deployCode(environment: Environment, commit: string, folder: string): string {
-  const report = join(folder, `deployment-${environment}.jsonl`);
-  const env = { WRANGLER_OUTPUT_FILE_PATH: report };
-  wrangler(["deploy", "--env", environment, "--tag", commit, "--define", `COMMIT:"${commit}"`], { env, folder });
-  const base = addressIn(report);
-  cpSync(report, reportOf(environment));
-  return base;
 }
 
 /**
