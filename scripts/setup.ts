@@ -30,7 +30,7 @@ const hasName = (list: string, name: string): boolean =>
 
 function hasKey(environment: Environment): boolean {
   try {
-    return hasName(wrangler(["secret", "list", "--env", environment], { output: "pipe", errors: "pipe" }), "API_KEY");
+    return hasName(wrangler(["secret", "list", "--env", environment], { output: "pipe" }), "API_KEY");
   } catch (failure) {
     // Wrangler has no command that lists Workers.
     if (/Worker ".+" .*not found/.test((failure as Error).message)) return false;
@@ -48,12 +48,12 @@ function setUp(environment: Environment, place: string, databases: string): void
   // After an empty line, Wrangler suggests to paste an id, which is valid only in this account.
   if (!hasDatabase) console.log(wrangler(["d1", "create", name, place], { output: "pipe" }).trim().split("\n\n")[0]);
   else console.log(`${environment} has the database ${name}.`);
-  if (isKeySet) console.log(`${environment} has an API key, which stays as it is.`);
-  else setKey(environment, randomBytes(32).toString("base64url"));
-}
-
-/** Prints the key first, so that no key is set that nobody knows. */
-function setKey(environment: Environment, key: string): void {
+  if (isKeySet) {
+    console.log(`${environment} has an API key, which stays as it is.`);
+    return;
+  }
+  const key = randomBytes(32).toString("base64url");
+  // Printed first, so that no key is set that nobody knows.
   console.log(`\nAPI key of ${environment}: ${key}
 Save it: it cannot be read again, and replaces one that an earlier run has printed.\n`);
   wrangler(["secret", "put", "API_KEY", "--env", environment], { input: key });

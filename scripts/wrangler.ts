@@ -24,8 +24,7 @@ const SETTINGS = {
 
 const IF_DELETED = '\nIf the database was deleted, see "A deleted database" in docs/OPERATIONS.md.';
 
-type Output = "inherit" | "pipe";
-type Options = { folder?: string; env?: NodeJS.Dict<string>; input?: string; output?: Output; errors?: Output };
+type Options = { folder?: string; env?: NodeJS.Dict<string>; input?: string; output?: "inherit" | "pipe" };
 
 /** Runs a command of Wrangler, like runNode: with the settings of that folder, and the account of this one. */
 export function wrangler(args: string[], options: Options = {}): string {
@@ -52,20 +51,19 @@ export const queryRows = (environment: string, sql: string, folder = ROOT): Reco
 
 /**
  * Runs Node in a folder. `env` is added to the environment. What it prints appears on the terminal or, with "pipe", is
- * returned if it succeeds. Throws if it fails: with "pipe" for `errors`, with these alone.
+ * returned, without errors and warnings. Throws if it fails: with "pipe", with all that it has printed.
  */
 export function runNode(args: string[], options: Options): string {
-  const { folder = ROOT, env, input, output = "inherit", errors = "inherit" } = options;
+  const { folder = ROOT, env, input, output = "inherit" } = options;
   const { status, stdout, stderr, error } = spawnSync(process.execPath, args, {
     cwd: folder,
     env: { ...process.env, ...env },
     ...(input && { input }),
-    stdio: [input ? "pipe" : "ignore", output, errors],
+    stdio: [input ? "pipe" : "ignore", output, output],
     encoding: "utf8",
     maxBuffer: Number.POSITIVE_INFINITY,
   });
   if (status === 0) return stdout;
-  if (stdout && errors === "inherit") console.error(stdout);
-  const advice = `${stdout}${stderr}`.includes("Couldn't find a D1 DB") ? IF_DELETED : "";
-  throw error ?? new Error((stderr || "The command above failed.") + advice);
+  const printed = output === "pipe" ? `${stdout}${stderr}` : "The command above failed.";
+  throw error ?? new Error(printed.includes("Couldn't find a D1 DB") ? printed + IF_DELETED : printed);
 }
