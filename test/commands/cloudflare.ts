@@ -18,37 +18,32 @@ import { launch, outcome } from "../processes.ts";
 import { startServer } from "../server.ts";
 import { TABLES } from "../tables.ts";
 
-/**
- * What a test sees, and what it can change. Before each test, everything works, both environments serve an earlier
- * commit with the tables of this one, and the folder is a fresh clone, which has deployed to neither.
- */
-export const cloudflare = {
+const atFirst = () => ({
   /** What has happened, in order. What an environment is asked several times in a row is here once. */
   events: [] as string[],
   /** Called for each event, which fails if this returns true. */
   fails: (_event: string): boolean => false,
   /** The commit that each environment serves. */
-  serving: {} as Record<string, string | undefined>,
+  serving: { staging: "ea411e4ea411", production: "ea411e4ea411" } as Record<string, string | undefined>,
   /** What was uploaded last: a form with the metadata, the script and its source map. */
   upload: "",
   /** The accounts that were named. */
   accounts: new Set<string>(),
   /** Whether both services are closed. */
   isClosed: false,
-  /** The names of the databases. */
-  databases: [] as string[],
-  /** The databases themselves. */
-  stores: {} as Record<string, DatabaseSync>,
+  /** The database of each environment that has one. */
+  stores: { staging: openStore(), production: openStore() } as Record<string, DatabaseSync>,
   /** The API_KEY of each environment. One without a key has no Worker. */
-  keys: {} as Record<string, string>,
-};
+  keys: { staging: "a-key", production: "a-key" } as Record<string, string>,
+});
+
+/**
+ * What a test sees, and what it can change. Before each test, everything works, both environments serve an earlier
+ * commit with the tables of this one, and the folder is a fresh clone, which has deployed to neither.
+ */
+export const cloudflare = atFirst();
 beforeEach(() => {
-  Object.assign(cloudflare, { events: [], fails: () => false, upload: "", isClosed: false });
-  cloudflare.accounts.clear();
-  cloudflare.serving = { staging: "ea411e4ea411", production: "ea411e4ea411" };
-  cloudflare.databases = ["animal-store-staging", "animal-store-production"];
-  cloudflare.stores = { staging: openStore(), production: openStore() };
-  cloudflare.keys = { staging: "a-key", production: "a-key" };
+  Object.assign(cloudflare, atFirst());
   git(folder, "reset", "--quiet", "--hard", commit);
   git(folder, "clean", "-dfxq", "--exclude=node_modules");
   mkdirSync(join(folder, ".wrangler"));
@@ -98,9 +93,9 @@ function resultOf(event: string, environment: string, body: string): object {
     const results = /^\s*SELECT/i.test(sql) ? store?.prepare(sql).all() : store?.exec(sql);
     return [{ success: true, meta: {}, results: results ?? [] }];
   }
-  if (event === "databases") return cloudflare.databases.map((name) => ({ name }));
+  if (event === "databases") return Object.keys(cloudflare.stores).map((name) => ({ name: `animal-store-${name}` }));
   if (event === "secrets") return [{ name: "API_KEY" }];
-  if (event === "new database") cloudflare.databases.push(JSON.parse(body).name);
+  if (event === "new database") cloudflare.stores[environment] = openStore();
   if (event === "new key") cloudflare.keys[environment] = JSON.parse(body).text;
   if (event === "upload") cloudflare.upload = body;
   const [, commit] = /\[VERSION_HEADER\]: .*?"(\w+)",?$/m.exec(cloudflare.upload) ?? [];
@@ -110,7 +105,6 @@ function resultOf(event: string, environment: string, body: string): object {
 
 /** Satisfies every command of Wrangler, of which each reads some of the members. An import ends when it is polled. */
 const defaultResult = (database: string, body: string) => ({
-  at_bookmark: "a-bookmark",
   bindings: [],
   bookmark: "a-bookmark",
   buckets: [],
@@ -137,11 +131,12 @@ const { origin, close } = await startServer(async (request, response) => {
     const [, account] = /^\/accounts\/([^/]+)/.exec(path) ?? [];
     if (account) cloudflare.accounts.add(account);
     const [, event] = API_EVENTS.find(([pattern]) => pattern.test(`${method} ${path}`)) ?? [];
-    const code = event && refusalOf(event, environment, body);
+    const isMissing = path.includes("/d1/database/") && !cloudflare.stores[environment];
+    const code = isMissing ? 7404 : event && refusalOf(event, environment, body);
     const answer = code
       ? { success: false, errors: [{ code, message: "as the test wants" }] }
       : { success: true, errors: [], messages: [], result: resultOf(event ?? "", environment, body) };
-    return response.writeHead(code ? 400 : 200).end(JSON.stringify(answer));
+    return response.writeHead(isMissing ? 404 : code ? 400 : 200).end(JSON.stringify(answer));
   }
   if (method === "PUT") {
     cloudflare.stores[environment]?.exec(body);
