@@ -19,7 +19,6 @@ const TABLES = `SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND tbl_name
 
 /** How many animals there are, and the greatest id, which is exact as a text. */
 export type Count = { animals: number; last: string | null };
-export type Proof = Count & { lines: number };
 export const COUNT = "SELECT count(*) AS animals, CAST(max(id) AS TEXT) AS last FROM pets";
 
 /** For example `1,460 animals up to the id 1795132800000`. */
@@ -90,7 +89,7 @@ const copyTables = (environment: string): DatabaseSync | undefined =>
  * Executes a file here. Returns how many of its lines add an animal, and the animals that there are then. Throws at the
  * first line that fails. If the tables cannot be made here, it says so, and counts the lines.
  */
-export async function prove(file: string, environment: string, database = copyTables(environment)): Promise<Proof> {
+export async function prove(file: string, environment: string, database = copyTables(environment)) {
   let lines = 0;
   const count = () => (database ? (database.prepare(COUNT).get() as Count) : { animals: lines, last: null });
   database?.exec("BEGIN");
