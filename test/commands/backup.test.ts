@@ -121,14 +121,15 @@ const animal = (id: number, name = "'Rex'") =>
 describe("a proof", () => {
   const proofOf = (text: string | Buffer) => prove(fileOf(text), "local", openDatabase());
 
-  it("counts what a file adds, with or without its first line, a BOM, CRLF, empty lines, and twice", async () => {
+  it("counts what a file adds, with or without its first line, a BOM, CRLF, empty lines, and again", async () => {
     const backup = save(openDatabase(...EDGES));
     const [, ...rest] = backup;
     const [animals, last] = [EDGES.length, String(EDGES.length)];
     const crlf = ["\ufeff\r\n", ...backup.map((line) => line.replace("\n", "\r\n")), "\r\n"];
     for (const lines of [backup, rest, rest.slice(0, -1), crlf])
       expect(await proofOf(lines.join(""))).toEqual({ animals, last, lines: animals });
-    expect(await proofOf([...backup, ...backup].join(""))).toEqual({ animals, last, lines: 2 * animals });
+    // Node reads a file in parts of 64 KiB.
+    expect(await proofOf(backup.join("").repeat(9))).toEqual({ animals, last, lines: 9 * animals });
     expect(await proofOf("-- Animals of local\nSELECT 0 AS animals;")).toEqual({ animals: 0, last: null, lines: 0 });
     const statements = await Array.fromAsync(statementsOf(fileOf(crlf.join("")), "local"));
     expect(statements.map(([, sql]) => `${sql}\n`)).toEqual(rest);
