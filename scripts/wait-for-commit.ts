@@ -17,13 +17,10 @@ export async function waitUntilServed(base: string, commit: string, patience = P
   let times = 0;
   while (times < TIMES) {
     const serving = await servingCommit(base);
-    if (serving === commit) {
-      times++;
-    } else {
-      if (Date.now() > until) throw new Error(`${base} serves ${serving}, and not commit ${commit}.`);
-      times = 0;
-      await wait(1_000);
-    }
+    times = serving === commit ? times + 1 : 0;
+    if (times > 0) continue;
+    if (Date.now() > until) throw new Error(`${base} serves ${serving}, and not commit ${commit}.`);
+    await wait(1_000);
   }
 }
 
