@@ -4,11 +4,11 @@
 // failure or interruption the same command continues. What can be known to fail is tried first: the commit, the API
 // keys, and the packages.
 
-import { cpSync, existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { currentCommit, extractCommit, findCommit, installPackages, uncommittedFiles } from "./commit.ts";
-import { ENVIRONMENTS, type Environment, parseBase, WITHOUT_ACCOUNT } from "./environment.ts";
+import { addressIn, ENVIRONMENTS, type Environment, WITHOUT_ACCOUNT } from "./environment.ts";
 import { askAboutKey } from "./key.ts";
 import { enterKey, readKey } from "./read-key.ts";
 import { removeAtExit } from "./remove-at-exit.ts";
@@ -28,13 +28,6 @@ const printStep = (step: string) => console.log(`\n== ${step}\n`);
 
 /** Wrangler's report of the last deployment from this folder, which has the address. */
 const reportOf = (environment: Environment) => join(ROOT, `.wrangler/deployment-${environment}.jsonl`);
-
-/** The base URL in a report. */
-function addressIn(report: string): string {
-  const lines = existsSync(report) ? readFileSync(report, "utf8").split("\n").filter(Boolean) : [];
-  const deployment = lines.map((line) => JSON.parse(line)).find(({ type }) => type === "deploy");
-  return parseBase(`The address in ${report}`, baseUrlOf(deployment?.targets ?? []));
-}
 
 /**
  * What a service says about a key. Throws, with `advice`, if it does not have the key. Anything else passes, such as an
@@ -111,17 +104,6 @@ function animalsOf(environment: Environment, folder: string): string {
   }
 }
 
-/**
- * The base URL of the first address among the targets. One of workers.dev works at once, a new domain later. Throws if
- * there is neither.
- */
-export function baseUrlOf(targets: string[]): string {
-  const url = targets.find((target) => /^https?:\/\//.test(target));
-  const [, domain] = targets.map((target) => /^(\S+) \(custom domain/.exec(target)).find(Boolean) ?? [];
-  if (!url && !domain) throw new Error("Wrangler reports no address of workers.dev and no custom domain.");
-  return `${url ?? `https://${domain}`}/v1`;
-}
-
 /** The API key of each environment to deploy to: by default, staging and then production. */
 async function readKeys(environment?: Environment): Promise<[Environment, string][]> {
   if (environment) return [[environment, await readKey(`API key of ${environment}`)]];
@@ -136,35 +118,33 @@ async function readKeys(environment?: Environment): Promise<[Environment, string
   ];
 }
 
-if (import.meta.main) {
-  try {
-    const args = process.argv.slice(2);
-    const environment = ENVIRONMENTS.find((known) => known === args[0]);
-    const [name, ...more] = args.slice(environment ? 1 : 0);
-    if (more.length > 0 || name === "" || name?.startsWith("-"))
-      throw new Error(`usage: npm run deploy -- [<commit>], or npm run deploy:<environment> -- [<commit>]`);
-    const commit = name ? findCommit(name) : currentCommit();
-    if (!name && uncommittedFiles()) console.error(`Not committed, so not deployed: ${uncommittedFiles()}`);
-    const keys = await readKeys(environment);
-    for (const [each, key] of keys) {
-      const report = reportOf(each);
-      if (!existsSync(report)) continue;
-      const base = addressIn(report);
-      printStep(`${each}: trying the API key at ${base}`);
-      await tryKey(base, key, `\nIf the service rejects every key, remove ${report}, and run this again.`);
-    }
-
-    printStep(`a copy of commit ${commit}, with its packages`);
-    const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
-    removeAtExit(folder);
-    extractCommit(commit, folder);
-    await installPackages(folder);
-    for (const [each, key] of keys) await deploy(each, commit, folder, key);
-    console.log(`\n${summary.join("\n")}`);
-  } catch (failure) {
-    console.error(`\n${[...summary, (failure as Error).message].join("\n")}`);
-    if (summary.length > 0) console.error(NEXT);
-    if (wayBack) console.error(wayBack);
-    process.exitCode = 1;
+try {
+  const args = process.argv.slice(2);
+  const environment = ENVIRONMENTS.find((known) => known === args[0]);
+  const [name, ...more] = args.slice(environment ? 1 : 0);
+  if (more.length > 0 || name === "" || name?.startsWith("-"))
+    throw new Error(`usage: npm run deploy -- [<commit>], or npm run deploy:<environment> -- [<commit>]`);
+  const commit = name ? findCommit(name) : currentCommit();
+  if (!name && uncommittedFiles()) console.error(`Not committed, so not deployed: ${uncommittedFiles()}`);
+  const keys = await readKeys(environment);
+  for (const [each, key] of keys) {
+    const report = reportOf(each);
+    if (!existsSync(report)) continue;
+    const base = addressIn(report);
+    printStep(`${each}: trying the API key at ${base}`);
+    await tryKey(base, key, `\nIf the service rejects every key, remove ${report}, and run this again.`);
   }
+
+  printStep(`a copy of commit ${commit}, with its packages`);
+  const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
+  removeAtExit(folder);
+  extractCommit(commit, folder);
+  await installPackages(folder);
+  for (const [each, key] of keys) await deploy(each, commit, folder, key);
+  console.log(`\n${summary.join("\n")}`);
+} catch (failure) {
+  console.error(`\n${[...summary, (failure as Error).message].join("\n")}`);
+  if (summary.length > 0) console.error(NEXT);
+  if (wayBack) console.error(wayBack);
+  process.exitCode = 1;
 }

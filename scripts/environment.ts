@@ -1,5 +1,7 @@
 // The environments, and which addresses are theirs.
 
+import { existsSync, readFileSync } from "node:fs";
+
 /** The deployed environments, as wrangler.toml describes them. */
 export const ENVIRONMENTS = ["staging", "production"] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
@@ -42,4 +44,22 @@ export function parseBase(source: string, text: string): string {
   const path = url?.pathname.replace(/\/+$/, "") ?? "";
   if (url && isSafe && path.endsWith("/v1")) return url.origin + path;
   throw new Error(`${source} must be an https URL, or an http URL of localhost, that ends in /v1.`);
+}
+
+/** The base URL in Wrangler's report of a deployment. */
+export function addressIn(report: string): string {
+  const lines = existsSync(report) ? readFileSync(report, "utf8").split("\n").filter(Boolean) : [];
+  const deployment = lines.map((line) => JSON.parse(line)).find(({ type }) => type === "deploy");
+  return parseBase(`The address in ${report}`, baseUrlOf(deployment?.targets ?? []));
+}
+
+/**
+ * The base URL of the first address among the targets. One of workers.dev works at once, a new domain later. Throws if
+ * there is neither.
+ */
+export function baseUrlOf(targets: string[]): string {
+  const url = targets.find((target) => /^https?:\/\//.test(target));
+  const [, domain] = targets.map((target) => /^(\S+) \(custom domain/.exec(target)).find(Boolean) ?? [];
+  if (!url && !domain) throw new Error("Wrangler reports no address of workers.dev and no custom domain.");
+  return `${url ?? `https://${domain}`}/v1`;
 }

@@ -1,7 +1,7 @@
 // What a deployment learns from Wrangler itself, and from the service that it has deployed.
 
 import { expect, it } from "vitest";
-import { baseUrlOf } from "../../scripts/deploy.ts";
+import { baseUrlOf } from "../../scripts/environment.ts";
 import { waitUntilServed } from "../../scripts/wait-for-commit.ts";
 import { startServer } from "../server.ts";
 
