@@ -15,10 +15,9 @@ export const ROWS_PER_QUERY = 4000;
 type Row = Record<string, unknown>;
 
 /**
- * The text of a backup: the environment, then a line for each animal, in the order of ids, such as
+ * The text of a backup: the environment, a line for each animal, in the order of ids, such as
  * `INSERT INTO pets (id, name, …) VALUES (1, 'Rex', …) ON CONFLICT DO NOTHING;`, and how many animals it has: a
- * statement, because Wrangler refuses a file of comments alone. A new column is covered by itself. `query` runs a
- * SELECT. Prints how far it is. Throws if the last animals are removed meanwhile.
+ * statement, because Wrangler refuses a file of comments alone. A new column is covered by itself.
  */
 export function* backupLines(environment: string, query: (sql: string) => Row[]): Generator<string> {
   const table = query("SELECT name, (SELECT max(id) FROM pets) AS last FROM pragma_table_info('pets')");
