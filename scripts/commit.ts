@@ -9,7 +9,7 @@ import { ROOT } from "./wrangler.ts";
 const git = (root: string, ...args: string[]) =>
   execFileSync("git", args, { cwd: root, encoding: "utf8", stdio: "pipe" }).trimEnd();
 
-/** The first twelve digits of a commit's hash. Throws if no commit has this name, or no repository has its root here. */
+/** The first twelve digits of a commit's hash. Throws if no commit has this name, or no repository its root here. */
 export function findCommit(name: string, root = ROOT): string {
   // An archive may have been unpacked inside a different repository.
   if (git(root, "rev-parse", "--show-prefix")) throw new Error("This folder is not the root of a Git repository.");
@@ -36,7 +36,7 @@ export function extractCommit(commit: string, folder: string, root = ROOT): void
   execFileSync("tar", ["-xf", "-"], { cwd: folder, input: archive });
 }
 
-/** Installs the packages of package-lock.json in a folder: from npm's cache or, if that lacks one, from the registry. */
+/** Installs the packages of package-lock.json in a folder: from npm's cache or, if one is not there, the registry. */
 export async function installPackages(folder: string): Promise<void> {
   const command = "npm ci --include=dev --ignore-scripts --no-audit --no-fund";
   const run = (flags: string) => spawnSync(`${command} ${flags}`, { cwd: folder, shell: true, stdio: "inherit" });

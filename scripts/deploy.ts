@@ -1,8 +1,8 @@
 // A deployment, from top to bottom: `npm run deploy` to staging and then to production, `npm run deploy:<environment>`
-// to one of them, at HEAD or `-- <commit>`. It is Wrangler's own commands in a copy of the commit, with their own output,
-// in an order in which each leaves a service that works, and each can be repeated. So nothing is undone, and after any
-// failure or interruption the same command continues. What can be known to fail is tried first: the commit, the API
-// keys, and the packages.
+// to one of them, at HEAD or `-- <commit>`. It is Wrangler's own commands in a copy of the commit, with their own
+// output, in an order in which each leaves a service that works, and each can be repeated. So nothing is undone, and
+// after any failure or interruption the same command continues. What can be known to fail is tried first: the commit,
+// the API keys, and the packages.
 
 import { cpSync, existsSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";

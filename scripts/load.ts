@@ -49,7 +49,7 @@ export function summarize(environment: string, lines: number, before?: Count, af
 function reasonOf({ message }: Error): string {
   const text = stripVTControlCharacters(message).replace(/\s+/g, " ");
   const [, reason = text] = /\[ERROR\] (.*?) (If you think this is a bug|$)/.exec(text) ?? [];
-  return reason.replace('{"D1_RESET_DO":true}', "D1 reset the database");
+  return reason.replace('{"D1_RESET_DO":true}', "D1 reset the database").replace(/\.$/, "");
 }
 
 if (import.meta.main) {

@@ -23,7 +23,7 @@ const HEADER = ` pattern="[ -~]*" title="printable ASCII characters"`;
 type Operation = (typeof operations)[number];
 type Field = Partial<Omit<Parameter, "in">> & { name: string; in?: string; schema: JsonSchema; example?: unknown };
 
-/** The Markdown of an operation, of what `all` have, of the `errors`, or of an object. Throws if nothing has this name. */
+/** The Markdown of an operation, of what `all` have, of the `errors`, or of an object. Throws at any other name. */
 export function referenceOf(name: string): string {
   const operation = operations.find(({ operationId }) => operationId === name);
   if (operation) return describeOperation(operation);

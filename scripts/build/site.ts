@@ -76,7 +76,7 @@ function pageParts(guide: string): Record<string, string> {
   };
 }
 
-/** Text up to the first subheading, code with each sentence before it that ends in a colon, and the rest of the text. */
+/** Text up to the first subheading, code with each sentence before it that ends in a colon, and the other text. */
 function sectionOf(tokens: Token[], number: number): string {
   const [before, code, after]: [Token[], Token[], Token[]] = [[], [], []];
   let text = before;

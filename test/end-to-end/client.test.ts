@@ -177,8 +177,8 @@ type Kind = keyof typeof RESPONSES;
 
 /**
  * Begins and ends calls, in an order of their numbers, and returns the bookmarks that they send. Fails if one does not
- * read what was written before, or sends REPLACED after a failure. The first call, a read, gets REPLACED; the others get
- * the number of creates that they see.
+ * read what was written before, or sends REPLACED after a failure. The first call, a read, gets REPLACED; the others
+ * get the number of creates that they see.
  */
 async function overlap(order: string, ...kinds: Kind[]): Promise<string[]> {
   let [written, hasFailed] = [0, false];

@@ -74,7 +74,7 @@ describe.skipIf(NO_CHROMIUM)(`the page, in Chromium${NO_CHROMIUM}`, () => {
     expect(complaints).toEqual([]);
   });
 
-  it("uses the width: for a request beside its response, text, errors and, on a phone, programs that scroll", async () => {
+  it("uses the width: for a request beside its response, text, errors and, on a phone, long programs", async () => {
     const { page } = await openPage(ORIGIN, { viewport: LAPTOP });
     const [request, response] = [await boxOf(page, "section pre ~ pre"), await boxOf(page, "section pre ~ pre ~ pre")];
     expect([response.y, response.y + response.height < LAPTOP.height]).toEqual([request.y, true]);

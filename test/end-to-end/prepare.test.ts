@@ -1,5 +1,5 @@
-// Whose Node runs the tools after an installation (scripts/prepare.js). A script replaces npm: it installs a package with
-// an empty binary, or fails.
+// Whose Node runs the tools after an installation (scripts/prepare.js). A script replaces npm: it installs a package
+// with an empty binary, or fails.
 
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -115,7 +115,8 @@ const ERRORS: Record<ErrorCode, [status: number, message: string]> = {
   api_key_invalid: [401, "The API key is not valid."],
   plain_http: [
     403,
-    "Send requests over https: a key that is sent over plain HTTP can be read on the way. Ask the operator for a new one.",
+    "Send requests over https: a key that is sent over plain HTTP can be read on the way. Ask the operator for a new " +
+      "one.",
   ],
   id_not_found: [404, "No animal has this id."],
   path_not_found: [404, "There is nothing at this path. Try /v1/pets, or see the guide at /."],
