@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { currentCommit, extractCommit, findCommit, installPackages, uncommittedFiles } from "./commit.ts";
 import { addressIn, ENVIRONMENTS, type Environment, WITHOUT_ACCOUNT } from "./environment.ts";
 import { askAboutKey } from "./key.ts";
-import { readKey } from "./read-key.ts";
+import { enterKey, readKey } from "./read-key.ts";
 import { removeAtExit } from "./remove-at-exit.ts";
 import { isCommit, PATIENCE, servingCommit, waitUntilServed } from "./wait-for-commit.ts";
 import { queryRows, ROOT, runNode, wrangler } from "./wrangler.ts";
@@ -110,7 +110,7 @@ async function readKeys(environment?: Environment): Promise<[Environment, string
   const staging = await readKey("API key of staging");
   // The variable API_KEY has staging's.
   const unattended = "without one, run npm run deploy:staging, and then npm run deploy:production";
-  const production = await readKey("API key of production", {}, `enter it on a terminal (${unattended})`);
+  const production = await enterKey("API key of production", `enter it on a terminal (${unattended})`);
   if (production === staging) throw new Error("Production must not have an API key of staging.");
   return [
     ["staging", staging],
@@ -125,7 +125,8 @@ try {
   if (more.length > 0 || name === "" || name?.startsWith("-"))
     throw new Error(`usage: npm run deploy -- [<commit>], or npm run deploy:<environment> -- [<commit>]`);
   const commit = name ? findCommit(name) : currentCommit();
-  if (!name && uncommittedFiles()) console.error(`Not committed, so not deployed: ${uncommittedFiles()}`);
+  const uncommitted = name ? "" : uncommittedFiles();
+  if (uncommitted) console.error(`Not committed, so not deployed: ${uncommitted}`);
   const keys = await readKeys(environment);
   for (const [each, key] of keys) {
     const report = reportOf(each);

@@ -5,9 +5,8 @@ import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "no
 import { join } from "node:path";
 import { parseEnv } from "node:util";
 import { WITHOUT_ACCOUNT } from "../environment.ts";
-import { wrangler } from "../wrangler.ts";
+import { ROOT, wrangler } from "../wrangler.ts";
 
-const ROOT = join(import.meta.dirname, "../..");
 const SECRETS = join(ROOT, ".dev.vars");
 // Next to the local database, so that removing the store removes this too.
 const APPLIED = join(ROOT, ".wrangler/state/v3/d1/applied-migrations.txt");

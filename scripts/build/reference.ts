@@ -152,6 +152,7 @@ function describeErrors(): string {
     const linksTo = (group: Operation[]) => group.map(({ operationId: id }) => `[${id}](#${id})`).join(", ");
     const texts = groups.map(([text, group]) => (groups.length > 1 ? `${linksTo(group)}: ${text}` : text));
     const text = texts.join("<br>") || textOf({ responses: pathErrors });
+    if (!text) throw new Error(`No operation describes the error ${code}.`);
     return `| ${linkToItself(`error-${code}`, `<code>${code}</code>`)} <small>${status}</small> | ${text} |`;
   });
   return ["| Code and status | What it means, and what to do |", "|---|---|", ...rows].join("\n");

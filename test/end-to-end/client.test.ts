@@ -7,7 +7,7 @@ import { STATUS } from "../../src/http/errors.ts";
 import type * as operations from "../../src/pets/operations.ts";
 import type * as service from "../../src/pets/pet.ts";
 import type { PetQuery } from "../../src/pets/pet-query.ts";
-import type { CallOptions, ErrorCode, NewPet, Pet } from "../../src/site/client.ts";
+import type { CallOptions, ErrorCode, NewPet, Pet, PetStatus } from "../../src/site/client.ts";
 import { AnimalStore, AnimalStoreError, toJson } from "../../src/site/client.ts";
 import { INT64 } from "../../src/values/int64.ts";
 import { startServer } from "../server.ts";
@@ -83,6 +83,9 @@ it.each([
   expect(luna).toEqual({ ...LUNA, id: BigInt(ids[0] ?? 0), status: "available" });
   expect([ids.length, new Set(ids).size, waits]).toEqual([failures.length + 1, 1, expected]);
   expect(await storeAt(baseUrl).getPet(luna.id)).toEqual(luna);
+  const list = (status?: PetStatus) => Array.fromAsync(storeAt(baseUrl).listPets({ status, after: luna.id - 1n }));
+  for (const status of [undefined, "available"] as const) expect((await list(status))[0]).toEqual(luna);
+  expect(await list("sold")).not.toContainEqual(luna);
   for (const id of [INT64.minimum, 1n, INT64.maximum]) expect(await storeAt(baseUrl).getPet(id)).toBeUndefined();
 });
 

@@ -25,8 +25,10 @@ const parametersOf = ({ parameters }: DescribedOperation, areHeaders: boolean) =
   parameters.filter((parameter) => (parameter.in === "header") === areHeaders).map(({ name }) => name);
 
 /** What docs/INTERFACE.md must have, in the rows that begin with a text. */
-const NAMES: (readonly [start: string, names: string[]])[] = [
-  ...Object.entries(schemas).map(([type, { properties = {} }]) => [code(type), Object.keys(properties)] as const),
+const NAMES: (readonly [start: string, names: readonly string[]])[] = [
+  ...Object.entries(schemas).map(([type, { properties = {}, enum: values = [] }]) => {
+    return [code(type), [...Object.keys(properties), ...values]] as const;
+  }),
   ...describedOperations.map((operation) => [code(operation.operationId), parametersOf(operation, false)] as const),
   ["headers of requests", describedOperations.flatMap((operation) => parametersOf(operation, true))],
   ["headers of responses", describedHeaders],

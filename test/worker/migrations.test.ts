@@ -56,9 +56,13 @@ it.each(TEMPLATES)("the template %s keeps the animals, what the table has, and t
   const { text } = await create();
   const before = [await animals(), await parts("type", "name")];
   const [table = "", ...others] = (await parts("sql")).map(({ sql = "" }) => sql);
+  const trigger = others.find((sql) => sql.includes("pets_stay_unchanged")) ?? "";
   const migration = template
     .replace("<table>", table.replace("pets", "pets_new"))
-    .replace("<indexes and triggers>", others.join(";\n"));
+    .replace("<indexes and triggers>", others.join(";\n"))
+    .replace("<trigger>", trigger.replaceAll(/(NEW|OLD)\.(\w+)\)/g, "$1.$2, $1.born_on)"))
+    // The column of the example may exist by now.
+    .replaceAll("born_on", "new_column");
   await env.DB.prepare(migration).run();
 
   expect([await animals(), await parts("type", "name")]).toMatchObject(before);

@@ -50,7 +50,7 @@ it.each(optional)("%s can be omitted, and is compared under a key nevertheless",
 // column of integers would convert it.
 const CANDIDATES = [
   ...["", "x", "🐶", "\u0000", "\u0085", "\u180e", "\u200b", "\u2060", "é", "a\tb", WHITE_SPACE, ...WHITE_SPACE],
-  ...["available", "Available", "available ", "pending", "sold", "gone"],
+  ...["Available", "available ", "gone", ...(componentOf({ $ref: "#/components/schemas/PetStatus" }).enum ?? [])],
   ...["2021-02-28", "2021-02-30", "2021-13-01", "2021-2-1", "2021-02-28T00:00:00Z", " 2021-02-28", "0000-99-99", "now"],
   ...["a@b.example", "https://store.example/"],
   ...["x".repeat(1000), "x".repeat(1001), "😀".repeat(1000), "😀".repeat(1001)],
