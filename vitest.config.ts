@@ -67,7 +67,8 @@ const whySkipped: Reporter = {
 
 export default defineConfig(async ({ mode }) => ({
   test: {
-    ...(mode !== "test" && { retry: 1 }),
+    // A deployment waits for its tests, and callers have a commit that fails them.
+    ...(mode !== "test" && { retry: 1, bail: 1 }),
     reporters: mode === "smoke" ? ["verbose"] : ["default", whySkipped],
     // With two processors Vitest would use only one worker, but these tests often wait for other processes.
     maxWorkers: 2,

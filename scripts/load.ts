@@ -35,14 +35,18 @@ export async function* partsOf(statements: AsyncIterable<[number, string]>): Asy
   if (lines.length > 0) yield nextPart();
 }
 
+/** `own`: how many have an id that the file can have. Callers add meanwhile what has a greater id. */
+export type LoadCount = Count & { own: number };
+
 /** What a load did, from the animals before and after it, unless these could not be counted. */
-export function summarize(environment: string, lines: number, before?: Count, after?: Count): string {
+export function summarize(environment: string, lines: number, before?: LoadCount, after?: LoadCount): string {
   const has = after ? `${environment} has ${wordsOf(after)}` : `the animals of ${environment} could not be counted`;
   if (!before || !after) return `${lines.toLocaleString("en")} lines are loaded; ${has}`;
-  const added = after.animals - before.animals;
-  const skipped = `${(lines - added).toLocaleString("en")} skipped (id or Idempotency-Key taken)`;
-  const others = added > lines ? "also by callers, because the service is open" : skipped;
-  return `${lines.toLocaleString("en")} lines: ${added.toLocaleString("en")} animals added, ${others}; ${has}`;
+  const added = after.own - before.own;
+  const skipped = `${Math.max(0, lines - added).toLocaleString("en")} skipped (id or Idempotency-Key taken)`;
+  const isOpen = added > lines || added < after.animals - before.animals;
+  const others = isOpen ? "; callers have added others, because the service is open" : "";
+  return `${lines.toLocaleString("en")} lines: ${added.toLocaleString("en")} animals added, ${skipped}${others}; ${has}`;
 }
 
 /** The reason for which Wrangler failed, on one line. */
@@ -57,9 +61,12 @@ if (import.meta.main) {
   removeAtExit(part);
   try {
     const { environment, file } = parseArguments("load");
-    const { lines } = await prove(file, environment);
+    const { lines, last } = await prove(file, environment).catch((failure: Error) => {
+      throw new Error(`${failure.message}\nNothing was loaded.`);
+    });
+    const sql = `${COUNT}, count(*) FILTER (WHERE id <= ${last ?? "id"}) AS own FROM pets`;
     const count = () =>
-      attempt(`The animals of ${environment} could not be counted`, () => queryRows(environment, COUNT)[0] as Count);
+      attempt(`The animals of ${environment} could not be counted`, () => queryRows(environment, sql)[0] as LoadCount);
     const before = count();
     await mkdir(FOLDER, { recursive: true });
     for await (const sql of partsOf(statementsOf(file, environment))) {

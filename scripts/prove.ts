@@ -19,7 +19,7 @@ const TABLES = `SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND tbl_name
 
 /** How many animals there are, and the greatest id, which is exact as a text. */
 export type Count = { animals: number; last: string | null };
-export const COUNT = "SELECT count(*) AS animals, CAST(max(id) AS TEXT) AS last FROM pets";
+export const COUNT = "SELECT count(*) AS animals, CAST(max(id) AS TEXT) AS last";
 
 /** For example `1,460 animals up to the id 1795132800000`. */
 export const wordsOf = ({ animals, last }: Count): string =>
@@ -39,7 +39,9 @@ export async function* statementsOf(file: string, environment: string): AsyncGen
     const [isFirstLine, source] = FIRST_LINE.exec(sql) ?? [];
     if (isFirstLine) {
       if (source !== environment)
-        throw new Error(`This file is of ${source}, not of ${environment}. If that is meant, remove its first line.`);
+        throw new Error(
+          `Its first line names ${source}, not ${environment}. If that is meant, write ${environment} there.`,
+        );
       isBackup = true;
       continue;
     }
@@ -91,7 +93,8 @@ const copyTables = (environment: string): DatabaseSync | undefined =>
  */
 export async function prove(file: string, environment: string, database = copyTables(environment)) {
   let lines = 0;
-  const count = () => (database ? (database.prepare(COUNT).get() as Count) : { animals: lines, last: null });
+  const count = () =>
+    database ? (database.prepare(`${COUNT} FROM pets`).get() as Count) : { animals: lines, last: null };
   database?.exec("BEGIN");
   for await (const [number, sql] of statementsOf(file, environment)) {
     const [, stated] = LAST_LINE.exec(sql) ?? [];

@@ -22,7 +22,9 @@ const SETTINGS = {
   WRANGLER_CI_OVERRIDE_NAME: undefined,
 };
 
-const IF_DELETED = '\nIf the database was deleted, see "A deleted database" in docs/OPERATIONS.md.';
+const IF_MISSING = `
+If the commit is older than a move of the database, see "Go back" in docs/OPERATIONS.md. If the database was deleted,
+see "A deleted database" there.`;
 
 type Options = { folder?: string; env?: NodeJS.Dict<string>; input?: string; output?: "inherit" | "pipe" };
 
@@ -65,5 +67,5 @@ export function runNode(args: string[], options: Options): string {
   });
   if (status === 0) return stdout;
   const printed = output === "pipe" ? `${stdout}${stderr}` : "The command above failed.";
-  throw error ?? new Error(printed.includes("Couldn't find a D1 DB") ? printed + IF_DELETED : printed);
+  throw error ?? new Error(printed.includes("Couldn't find a D1 DB") ? printed + IF_MISSING : printed);
 }

@@ -7,8 +7,8 @@ import { DatabaseSync } from "node:sqlite";
 import { Readable } from "node:stream";
 import { afterAll, describe, expect, it } from "vitest";
 import { backupLines, ROWS_PER_QUERY } from "../../scripts/backup.ts";
-import { partsOf, summarize } from "../../scripts/load.ts";
-import { type Count, prove, statementsOf } from "../../scripts/prove.ts";
+import { type LoadCount, partsOf, summarize } from "../../scripts/load.ts";
+import { prove, statementsOf } from "../../scripts/prove.ts";
 import { description } from "../../src/description.ts";
 import { INT64 } from "../../src/values/int64.ts";
 import { copyProject, removeProject } from "../dev-server.ts";
@@ -171,7 +171,9 @@ describe("a proof", () => {
     const backup = save(openDatabase(...EDGES)).join("");
     const first = "-- Animals of staging";
     for (const text of [`${first}\n`, `\ufeff${first} \r\n`, `${backup}${first}\n`])
-      await expect(proofOf(text)).rejects.toThrow("This file is of staging, not of local. If that is meant, remove");
+      await expect(proofOf(text)).rejects.toThrow(
+        "Its first line names staging, not local. If that is meant, write local",
+      );
     for (const text of ["", "\n", backup.slice(0, backup.lastIndexOf("SELECT")), backup + animal(99)])
       await expect(proofOf(text)).rejects.toThrow("This file is incomplete: its last line must say how many");
     await expect(proofOf(backup.slice(0, -5))).rejects.toThrow(/^Line \d+ is cut off/);
@@ -192,13 +194,17 @@ describe("npm run load", () => {
   });
 
   it("says what it did, from the animals before and after it", () => {
-    const after = { animals: 1460, last: "1795132800000" };
-    const has = "staging has 1,460 animals up to the id 1795132800000";
-    const says = (lines: number, before?: Count) => summarize("staging", lines, before, after);
-    const none = { animals: 0, last: null };
-    expect(says(1501, none)).toBe(`1,501 lines: 1,460 animals added, 41 skipped (id or Idempotency-Key taken); ${has}`);
-    const open = "also by callers, because the service is open";
-    expect(says(1459, none)).toBe(`1,459 lines: 1,460 animals added, ${open}; ${has}`);
+    const none = { animals: 0, last: null, own: 0 };
+    const says = (lines: number, before?: LoadCount, own = 1460) =>
+      summarize("staging", lines, before, { animals: 1460, last: "1795132800000", own });
+    const [skipped, has] = [
+      "skipped (id or Idempotency-Key taken)",
+      "staging has 1,460 animals up to the id 1795132800000",
+    ];
+    expect(says(1501, none)).toBe(`1,501 lines: 1,460 animals added, 41 ${skipped}; ${has}`);
+    const open = "callers have added others, because the service is open";
+    expect(says(1501, none, 1450)).toBe(`1,501 lines: 1,450 animals added, 51 ${skipped}; ${open}; ${has}`);
+    expect(says(1459, none)).toBe(`1,459 lines: 1,460 animals added, 0 ${skipped}; ${open}; ${has}`);
     expect(says(1501)).toBe(`1,501 lines are loaded; ${has}`);
   });
 

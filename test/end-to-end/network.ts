@@ -1,6 +1,6 @@
 // A network between the service and its callers, which fails as a test wants. It ends with this process.
 
-import { type ServerResponse, STATUS_CODES } from "node:http";
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import { text } from "node:stream/consumers";
 import { expect } from "vitest";
 import { ALLOWED_HEADERS } from "../../src/http/responses.ts";
@@ -45,7 +45,14 @@ export function openProxy(...failures: string[]): Run {
   return run;
 }
 
-const network = await startServer(async (request, response) => {
+const network = await startServer((request, response) => {
+  // After this, nobody tries again, and a failure of a test says why.
+  pass(request, response).catch((failure) => response.writeHead(418).end(String(failure)));
+}, "localhost");
+
+network.server.unref();
+
+async function pass(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
   const [, number, path] = /^\/(\d+)(.*)/.exec(String(request.url)) ?? [];
   const run = runs[Number(number)] ?? expect.fail();
   const failure = run.failures[run.requests++] ?? "";
@@ -63,6 +70,4 @@ const network = await startServer(async (request, response) => {
   if (respond) return respond(response, status, body);
   const link = others.get("Link")?.replace(ORIGIN, `${network.origin}/${number}`);
   return response.writeHead(status, { ...Object.fromEntries(others), ...(link && { link }) }).end(body);
-}, "localhost");
-
-network.server.unref();
+}
