@@ -90,14 +90,14 @@ type DescribedError = [code: ErrorCode, message: string, summary?: string];
 
 /** The response with the status that these errors have. `headers`: in addition to the common ones. */
 export function errorResponse(headers: HeaderMap, ...errors: [DescribedError, ...DescribedError[]]): ResponseObject {
-  const [[first, message, only = message]] = errors;
+  const [[code, message, summary = message]] = errors;
   const examples = errors.map(([code, message, summary = message]) => {
     return [code, { summary, value: { code, message, status: STATUS[code] } }] as const;
   });
   const summaries = examples.map(([code, { summary }]) => `\`${code}\`: ${summary}`);
   return {
-    description: errors.length === 1 ? only : summaries.join(" "),
-    headers: { ...commonHeaders(STATUS[first]), ...headers },
+    description: errors.length === 1 ? summary : summaries.join(" "),
+    headers: { ...commonHeaders(STATUS[code]), ...headers },
     content: {
       "application/json": { schema: { $ref: "#/components/schemas/Error" }, examples: Object.fromEntries(examples) },
     },
