@@ -4,8 +4,8 @@
 // after any failure or interruption the same command continues. What can be known to fail is tried first: the commit,
 // the API keys, and the packages.
 
-import { cpSync, existsSync, mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, existsSync, mkdirSync, mkdtempSync } from "node:fs";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import { currentCommit, extractCommit, findCommit, installPackages, uncommittedFiles } from "./commit.ts";
 import { addressIn, ENVIRONMENTS, type Environment, WITHOUT_ACCOUNT } from "./environment.ts";
@@ -124,7 +124,8 @@ try {
   const [name, ...more] = args.slice(environment ? 1 : 0);
   if (more.length > 0 || name === "" || name?.startsWith("-"))
     throw new Error(`usage: npm run deploy -- [<commit>], or npm run deploy:<environment> -- [<commit>]`);
-  const commit = name ? findCommit(name) : currentCommit();
+  const hash = name ? findCommit(name) : currentCommit();
+  const commit = hash.slice(0, 12);
   const uncommitted = name ? "" : uncommittedFiles();
   if (uncommitted) console.error(`Not committed, so not deployed: ${uncommitted}`);
   const keys = await readKeys(environment);
@@ -137,9 +138,12 @@ try {
   }
 
   printStep(`a copy of commit ${commit}, with its packages`);
-  const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
+  // Not in a folder in which others can write: Node also looks for packages in all folders above.
+  const cache = join(homedir(), ".cache");
+  mkdirSync(cache, { recursive: true });
+  const folder = mkdtempSync(join(cache, "animal-store-"));
   removeAtExit(folder);
-  extractCommit(commit, folder);
+  extractCommit(hash, folder);
   await installPackages(folder);
   for (const [each, key] of keys) await deploy(each, commit, folder, key);
   console.log(`\n${summary.join("\n")}`);

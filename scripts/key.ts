@@ -12,6 +12,8 @@ import { readKey } from "./read-key.ts";
 const TIMEOUT = 30_000; // milliseconds
 const MAX_NAME = 100; // characters: to match thousands would take long
 
+const CLOSED = `{"code":"${"closed" satisfies ErrorCode}"`;
+
 const ANSWERS = {
   open: "The service is open to this key",
   closed: "The service is closed for maintenance",
@@ -30,12 +32,19 @@ export async function askAboutKey(base: string, key: string): Promise<{ state: k
   const name = response.headers.get(KEY_NAME_HEADER) ?? "";
   const caller = name.length > MAX_NAME ? undefined : callerOf(name);
   const isRefused = status === 401 && response.headers.get("WWW-Authenticate")?.startsWith(CHALLENGE);
-  const { code } = Object(status === 503 && (await response.json().catch(() => undefined)));
-  const isClosed = caller && code === ("closed" satisfies ErrorCode);
+  const isClosed = caller && status === 503 && (await startOf(response)).startsWith(CLOSED);
   const state = caller && status === 200 ? "open" : isClosed ? "closed" : isRefused ? "unknown" : "unexpected";
   const whose = caller ? `secret ${name}, caller ${caller}` : "no secret";
   const digits = createHash("sha256").update(key).digest("hex").slice(0, 8);
   return { state, line: `${ANSWERS[state]}: status ${status}, ${whose} (${base}, SHA-256 ${digits}…)` };
+}
+
+/** The first bytes of a body, which may be large. */
+async function startOf({ body }: Response): Promise<string> {
+  const reader = body?.getReader();
+  const { value } = (await reader?.read().catch(() => undefined)) ?? {};
+  await reader?.cancel().catch(() => {});
+  return new TextDecoder().decode(value);
 }
 
 if (import.meta.main) {

@@ -7,8 +7,9 @@ import { queryRows } from "./wrangler.ts";
 
 // As SQLite's quote() prints a value, and as a backup has a text that would not be exact or on one line.
 const LITERAL = String.raw`NULL|-?\d+(\.\d+)?(e[+-]\d+)?|'([^'\0\r]|'')*'|X'[\dA-F]*'|CAST\(X'[\dA-F]*' AS TEXT\)`;
-const listOf = (item: string) => `\\((${item})(, (${item}))*\\)`;
-const ANIMAL = new RegExp(`^INSERT INTO pets ${listOf("\\w+")} VALUES ${listOf(LITERAL)} ON CONFLICT DO NOTHING;$`);
+// With an id, because a line without one would add its animal again each time.
+const VALUES = String.raw`\(id(, \w+)*\) VALUES \([1-9]\d*(, (${LITERAL}))*\)`;
+const ANIMAL = new RegExp(`^INSERT INTO pets ${VALUES} ON CONFLICT DO NOTHING;$`);
 const MAX_LENGTH = 100_000; // D1's limit for a statement. A regular expression fails at some millions.
 const FIRST_LINE = /^-- Animals of (\w+)$/;
 const LAST_LINE = /^SELECT (\d+) AS animals;$/;
@@ -47,8 +48,10 @@ export async function* statementsOf(file: string, environment: string): AsyncGen
     }
     if (!LAST_LINE.test(sql) && (sql.length > MAX_LENGTH || !ANIMAL.test(sql)))
       throw new Error(
-        `Line ${number} is cut off, or not INSERT INTO pets (…) VALUES (literals) ON CONFLICT DO NOTHING;`,
+        `Line ${number} is cut off, or not INSERT INTO pets (id, …) VALUES (literals) ON CONFLICT DO NOTHING;`,
       );
+    if (/BEGIN TRANSACTION/i.test(sql))
+      throw new Error(`Line ${number}: Wrangler removes BEGIN TRANSACTION. Write this text as CAST(X'…' AS TEXT).`);
     yield [number, sql];
   }
   if (last === "" || (isBackup && !LAST_LINE.test(last)))

@@ -236,9 +236,14 @@ const json = JSON as unknown as {
 export const toJson = (value: unknown): string =>
   JSON.stringify(value, (_, member) => (typeof member === "bigint" ? json.rawJSON(`${member}`) : member));
 
-/** Parses JSON, with integers as bigints. */
-const parse = (text: string): unknown =>
-  json.parse(text, (_, value, { source }) => (/^-?\d+$/.test(source) ? BigInt(source) : value));
+/** Parses JSON, with integers as bigints. The error does not quote the text, which may be what was sent. */
+function parse(text: string): unknown {
+  try {
+    return json.parse(text, (_, value, { source }) => (/^-?\d+$/.test(source) ? BigInt(source) : value));
+  } catch {
+    throw new Error("malformed JSON");
+  }
+}
 
 /** Programs without types may have a number. */
 function toInt64(name: string, value: bigint | number): bigint {

@@ -144,6 +144,7 @@ describe("a proof", () => {
     const bad = [
       ...["-- a comment", ".shell true", "ATTACH 'x' AS x;", "UPDATE pets SET name = 'x';", "DROP TRIGGER pets_stay;"],
       ...values.map((value) => line.replace("'Rex'", () => value)),
+      ...[line.replace("(3, ", "(NULL, "), line.replace("(id, ", "(").replace("(3, ", "(")],
       ...["REPLACE", "INSERT OR REPLACE"].map((verb) => line.replace("INSERT", verb)),
       ...["", " DO UPDATE SET name = 'x'", " DO NOTHING RETURNING *"].map((end) => line.replace(" DO NOTHING", end)),
       ...[`${line} DELETE FROM pets;`, `${line} -- x`, line.replace("pets", "x"), "SELECT count(*) FROM pets;"],
@@ -177,6 +178,9 @@ describe("a proof", () => {
     for (const text of ["", "\n", backup.slice(0, backup.lastIndexOf("SELECT")), backup + animal(99)])
       await expect(proofOf(text)).rejects.toThrow("This file is incomplete: its last line must say how many");
     await expect(proofOf(backup.slice(0, -5))).rejects.toThrow(/^Line \d+ is cut off/);
+    await expect(proofOf(animal(1, "'Begin Transaction'"))).rejects.toThrow(
+      "Line 1: Wrangler removes BEGIN TRANSACTION",
+    );
     await expect(proofOf(Buffer.from(animal(1, "'Zoë'"), "latin1"))).rejects.toThrow("not valid for encoding utf-8");
   });
 });

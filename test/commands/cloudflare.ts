@@ -214,7 +214,7 @@ afterAll(() => {
 });
 
 /** The copies of commits that are still there. */
-export const copies = () => globSync("animal-store-*", { cwd: temporary });
+export const copies = () => globSync(".cache/animal-store-*", { cwd: temporary });
 
 /** Where Wrangler would write what it prints. */
 export const LOGS = join(folder, ".wrangler/logs");
@@ -229,8 +229,8 @@ export const ENV = {
   CLOUDFLARE_EMAIL: "none",
   NODE_OPTIONS: `--import ${pathToFileURL(join(folder, "redirect-fetch.mjs"))}`,
   PATH: `${temporary}${delimiter}${process.env["PATH"]}`,
-  TEMP: temporary,
-  TMPDIR: temporary,
+  HOME: temporary,
+  USERPROFILE: temporary,
   WRANGLER_CI_OVERRIDE_NAME: "a-different-worker",
   WRANGLER_LOG_PATH: LOGS,
 };
