@@ -40,13 +40,14 @@ export type LoadCount = Count & { own: number };
 
 /** What a load did, from the animals before and after it, unless these could not be counted. */
 export function summarize(environment: string, lines: number, before?: LoadCount, after?: LoadCount): string {
+  const words = (count: number) => count.toLocaleString("en");
   const has = after ? `${environment} has ${wordsOf(after)}` : `the animals of ${environment} could not be counted`;
-  if (!before || !after) return `${lines.toLocaleString("en")} lines are loaded; ${has}`;
+  if (!before || !after) return `${words(lines)} lines are loaded; ${has}`;
   const added = after.own - before.own;
-  const skipped = `${Math.max(0, lines - added).toLocaleString("en")} skipped (id or Idempotency-Key taken)`;
+  const skipped = `${words(Math.max(0, lines - added))} skipped (id or Idempotency-Key taken)`;
   const isOpen = added > lines || added < after.animals - before.animals;
-  const others = isOpen ? "; callers have added others, because the service is open" : "";
-  return `${lines.toLocaleString("en")} lines: ${added.toLocaleString("en")} animals added, ${skipped}${others}; ${has}`;
+  const others = isOpen ? "callers have added others, because the service is open; " : "";
+  return `${words(lines)} lines: ${words(added)} animals added, ${skipped}; ${others}${has}`;
 }
 
 /** The reason for which Wrangler failed, on one line. */
