@@ -40,14 +40,14 @@ export type LoadCount = Count & { own: number };
 
 /** What a load did, from the animals before and after it, unless these could not be counted. */
 export function summarize(environment: string, lines: number, before?: LoadCount, after?: LoadCount): string {
-  const words = (count: number) => count.toLocaleString("en");
+  const numeral = (count: number) => count.toLocaleString("en");
   const has = after ? `${environment} has ${wordsOf(after)}` : `the animals of ${environment} could not be counted`;
-  if (!before || !after) return `${words(lines)} lines are loaded; ${has}`;
+  if (!before || !after) return `${numeral(lines)} lines are loaded; ${has}`;
   const added = after.own - before.own;
-  const skipped = `${words(Math.max(0, lines - added))} skipped (id or Idempotency-Key taken)`;
+  const skipped = `${numeral(Math.max(0, lines - added))} skipped (id or Idempotency-Key taken)`;
   const isOpen = added > lines || added < after.animals - before.animals;
   const others = isOpen ? "callers have added others, because the service is open; " : "";
-  return `${words(lines)} lines: ${words(added)} animals added, ${skipped}; ${others}${has}`;
+  return `${numeral(lines)} lines: ${numeral(added)} animals added, ${skipped}; ${others}${has}`;
 }
 
 /** The reason for which Wrangler failed, on one line. */

@@ -63,8 +63,10 @@ const codesOf: ListOf<string> = ({ responses }) =>
 const has = (list: unknown[], entry: unknown) => list.some((other) => isDeepStrictEqual(other, entry));
 const inAll = <T>(listOf: ListOf<T>): T[] =>
   operations.map(listOf).reduce((shared, list) => shared.filter((entry) => has(list, entry)));
-const ownOf = <T>(operation: Operation, listOf: ListOf<T>): T[] =>
-  listOf(operation).filter((entry) => !has(inAll(listOf), entry));
+function ownOf<T>(operation: Operation, listOf: ListOf<T>): T[] {
+  const shared = inAll(listOf);
+  return listOf(operation).filter((entry) => !has(shared, entry));
+}
 
 /** What `pick` leaves of the lists of an operation. */
 function describeParts(id: string, pick: <T>(listOf: ListOf<T>) => T[], body = "", successes: string[] = []): string {
